@@ -160,6 +160,17 @@ def test_what_is_too_large_is_left_out_and_named(samples: Path) -> None:
     assert not any("too large" in text for text in whole.left_out)
 
 
+@pytest.mark.parametrize(("sample", "serves"), [("serving", True), ("ddp", False)])
+def test_a_report_of_an_engine_says_what_of_its_iterations_it_leaves_out(
+    samples: Path, sample: str, serves: bool
+) -> None:
+    with Session([Root(str(samples / sample))], Settings.from_environment()) as session:
+        session.scan()
+        answer = session.view("overview", wait=True)
+        contents = collect(session, (answer.run, answer.worker, answer.span), None, 60_000)
+    assert any(text.startswith("Serving: sums") for text in contents.left_out) is serves
+
+
 def test_names_stay_text(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     (tmp_path / "log" / "w.pt.trace.json").write_bytes(draw_training(kernel=HOSTILE))

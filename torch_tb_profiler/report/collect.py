@@ -95,10 +95,13 @@ def _list_omissions(session: Session, names: Names) -> list[str]:
     run = session.catalog.run(names[0])
     others = max(len(session.workers(run)) - 1, 0)
     spans = len(session.find(*names).worker.spans) - 1 if run.workers else 0
+    unavailable = session.unavailable_views(*names)
+    serves = unavailable is not None and "serving" not in unavailable
     return [
         "Filters by step, device, stream or thread, search on the server, and time ranges.",
         f"Details of rows below the first {MAX_ROWS} of each table.",
         "Trace: slice details, search, totals of a selection, the critical path, Python frames, the trace file.",
+        *(["Serving: sums and more detail of a stretch of iterations."] if serves else []),
         *([f"The tabs of {plural(others, 'other worker')} of the run."] if others else []),
         *([f"The tabs of {plural(spans, 'other span')} of the worker."] if spans else []),
     ]

@@ -38,11 +38,22 @@ FORMS = {
         IterationLabel("ATOM", "decode", 117, 0, 0, 117, 117, 117, 90112, 128)
     ),
     "decode[bs=20/32 tok=90 p=2 d=18]": IterationLabel("ATOM", "mixed", 20, 2, None, 18, None, None, None, 32),
+    "decode[bs=32 tok=128 d=32 spec=3]": IterationLabel("ATOM", "decode", 32, 0, 0, 32, 128),
+    "decode[bs=128 tok=384 p=2 d=126 sqsq=9 sqsk=9 sk=258048 tbo=1]": (
+        IterationLabel("ATOM", "mixed", 128, 2, None, 126, None, None, 258048)
+    ),
+    "eager_decode[bs=32 tok=32 d=32]": IterationLabel("ATOM", "decode", 32, 0, 0, 32, 32),
+    "prefill[bs=2 tok=14721 ctx=[7803, 6918]]": IterationLabel("ATOM", "prefill", 2, 2, 14721, 0, 0),
+    "[Executor] _forward_step: 2 ctx reqs, 3 gen reqs": IterationLabel("TensorRT-LLM", "mixed", 5, 2, None, 3, 3),
     "[Executor] _forward_step 7: 1 ctx reqs, 300 ctx tokens, 4 gen reqs": (
         IterationLabel("TensorRT-LLM", "mixed", 5, 1, 300, 4, 4)
     ),
     "[Executor] _forward_step 7: 0 ctx reqs, 4 gen reqs": IterationLabel("TensorRT-LLM", "decode", 4, 0, 0, 4, 4),
     "forward_cudagraph": IterationLabel("LMDeploy", None),
+    "forward_eager": IterationLabel("LMDeploy", None),
+    "step[DECODE bs=64 g_sq=128 g_sqsq=256 g_sqsk=262144 g_sk=131072]": (
+        IterationLabel("SGLang", "decode", 64, 0, 0, 64, 128, 256, 131072)
+    ),
 }
 
 
@@ -60,6 +71,8 @@ def test_a_label_says_what_its_form_counts(name: str) -> None:
         ("execute_model", False),
         ("execute_context_0(0)_generation_20(20)_more", True),
         ("step[WARP bs=3]", True),
+        ("decode[tokens=3]", True),
+        ("[Executor] _forward_step 7: 4 reqs", True),
         ("execute_12_context_(sq)", True),
         ("execute_context_" + "9" * 600, True),
     ],

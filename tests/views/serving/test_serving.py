@@ -12,6 +12,7 @@ from tests.support.traces import draw
 from tests.support.views import ask
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
 from torch_tb_profiler.cli.screens.screen import plain as shown_text
+from torch_tb_profiler.cli.screens.serving import lay_out
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.overview.advice import RULE_WORDS, build_recommendation
@@ -134,3 +135,12 @@ def test_chunks_are_not_called_unknown_where_even_the_smallest_takes_too_long() 
         trace, _ = serve(replace(blocking, law=(700, per_token, 24, 0.028)))
         advice = next(each for each in build(trace, NoParams()).advice if each.kind == "chunk_prefill")
         assert plain(advice.detail).startswith(words)
+
+
+def test_the_terminal_says_each_reason_once_for_all_rates_that_it_is_the_reason_of() -> None:
+    payload = ask(serve(Workload(form="none"))[0], "serving")
+    unknown = [line for line in lay_out(payload).sentences if " unknown: " in line]
+    assert [line.partition(" unknown")[0] for line in unknown] == [
+        "Time to first token and time in queue are",
+        "Output, prompt, requests in a batch and KV cache are",
+    ]

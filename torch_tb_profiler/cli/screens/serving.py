@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torch_tb_profiler.base.format import format_duration, format_number
+from torch_tb_profiler.base.grammar import agree, capitalize, join_words
 from torch_tb_profiler.cli.screens.screen import (
     Column,
     Row,
@@ -55,11 +56,8 @@ def lay_out(payload: dict[str, Any]) -> Screen:
         for cause, time in sorted(payload["idle_by_cause"].items(), key=lambda part: -part[1])
         if time > 0
     ]
-    unknown = [
-        f"{_RATES[name]} is unknown: {reason}." for name, reason in rates["reasons"].items() if name in _RATES
-    ]
     return Screen(
-        [*sentences_of(payload, "headline", "details"), *unknown],
+        [*sentences_of(payload, "headline", "details"), *_unknown_rates(rates["reasons"])],
         facts_of(
             ("Iterations", f"{len(payload['iterations']['phase']):,}"),
             ("Output", _number(rates["output_tokens_per_s"], " tokens/s")),
@@ -122,6 +120,19 @@ _STALLS = (
     Column("cause", "Cause", "text"),
     Column("event", "Event", "number", hidden=True),
 )
+
+
+def _unknown_rates(reasons: dict[str, str]) -> list[str]:
+    """Return a sentence for each reason why rates are unknown, with all rates that it is the reason of."""
+    rates: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        if name in _RATES:
+            rates.setdefault(reason, []).append(_RATES[name])
+    return [
+        f"{capitalize(join_words([name.lower() if name != 'KV cache' else name for name in names]))} "
+        f"{agree(len(names), 'is', 'are')} unknown: {reason}."
+        for reason, names in rates.items()
+    ]
 
 
 def _number(value: float | None, unit: str = "") -> str | None:

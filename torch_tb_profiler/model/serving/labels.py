@@ -216,7 +216,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], IterationLabel | 
     (lazy_regex(rf"execute_context_{_N}\({_N}\)_generation_{_N}\({_N}\)"), _vllm),
     (lazy_regex(rf"execute_new_{_N}_cached_{_N}"), _vllm_requests),
     (lazy_regex(r"step\[(\w{1,32})([^\]]*)\]"), _sglang),
-    (lazy_regex(r"(prefill|decode)\[(bs=.*)\]"), _atom),
+    (lazy_regex(r"(?:eager_)?(prefill|decode)\[(bs=.*)\]"), _atom),
     (
         lazy_regex(
             rf"\[Executor\] _forward_step(?: \d{{1,12}})?: {_N} ctx reqs,(?: {_N} ctx tokens,)? {_N} gen reqs"
@@ -226,7 +226,10 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], IterationLabel | 
     (lazy_regex(r"forward_(?:cudagraph|eager)"), _lmdeploy),
 )
 
-_LABEL_LIKE = lazy_regex(r"execute_(?:\d|context|new|cached|gen)|step\[|\[Executor\] _forward_step")
+_LABEL_LIKE = lazy_regex(
+    r"execute_(?:\d|context|new|cached|gen)|step\[|(?:eager_)?(?:prefill|decode)\[|"
+    r"\[Executor\] _forward_step"
+)
 _NO_ITERATION = lazy_regex(r"execute_diffusion_")
 
 
