@@ -48,7 +48,10 @@ static void check_tables(const Reader *r) {
         for (uint64_t row = 0; wide[i] && row < r->rows; row++) sum += load64(wide[i] + row * 8);
     checked += sum;
     for (uint64_t i = 0; i < r->rows; i++) {
-        expect(r->stack_of[i] < r->stacks.ends.count && r->label_of[i] < r->labels.ends.count);
+        if (r->size.is_wide) {
+            expect(load32((const uint8_t *)r->stack_of.items + i * 4) < r->stacks.ends.count);
+            expect(load32((const uint8_t *)r->label_of.items + i * 4) < r->labels.ends.count);
+        }
         expect(r->action[i] <= 6);
         if (r->freed) expect(r->freed[i] >= FREES_OLDER && r->freed[i] < (int64_t)i);
     }

@@ -211,7 +211,7 @@ API void snapshot_free(Reader *r) {
     Interned *tables[] = {&r->texts, &r->frames, &r->stacks, &r->labels, &r->pairs};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) free_interned(tables[i]);
     void *arrays[] = {r->stack.items, r->marks.items, r->memo.items, r->saved.items, r->objects.items, r->ranges.items,
-        r->members.items, r->action, r->stack_of, r->label_of, r->freed, r->address, r->segments.items, r->blocks.items,
+        r->members.items, r->action, r->stack_of.items, r->label_of.items, r->freed, r->address, r->segments.items, r->blocks.items,
         r->notes.items, r->cells.items, r->parts.items};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
     free_numbers(&r->size);
@@ -333,6 +333,7 @@ API int snapshot_finish(Reader *r) {
     r->memo.count = r->objects.count = r->stack.count = r->saved.count = 0;
     if (!r->found) return 0;
     if (!widen(&r->size, r->rows) || !widen(&r->time, r->rows)) return -1;
+    if (!widen_codes(&r->stack_of, r->rows) || !widen_codes(&r->label_of, r->rows)) return -1;
     begin_reading();
     match_frees(r);
     end_reading();
@@ -347,8 +348,8 @@ API const void *snapshot_column(Reader *r, uint32_t which, uint64_t *count) {
         COLUMN(1, r->address, r->rows);
         COLUMN(2, r->size.items, r->size.is_wide ? r->rows : 0);
         COLUMN(3, r->time.items, r->time.is_wide ? r->rows : 0);
-        COLUMN(4, r->stack_of, r->rows);
-        COLUMN(5, r->label_of, r->rows);
+        COLUMN(4, r->stack_of.items, r->stack_of.is_wide ? r->rows : 0);
+        COLUMN(5, r->label_of.items, r->label_of.is_wide ? r->rows : 0);
         COLUMN(6, r->segments.items, r->segments.count);
         COLUMN(7, r->blocks.items, r->blocks.count);
         COLUMN(8, r->notes.items, r->notes.count);

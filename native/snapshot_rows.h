@@ -57,11 +57,11 @@ typedef struct {
     Interned texts, frames, stacks, labels, pairs;
     Label last_label;
     uint32_t last_label_code, metadata_texts;
-    uint64_t rows, row_capacity[4];
+    uint64_t rows, row_capacity[2];
     uint8_t *action;
-    uint32_t *stack_of, *label_of;
     int32_t *freed;
     int64_t *address;
+    Codes stack_of, label_of;
     Numbers size, time;
     ARRAY(Segment) segments;
     ARRAY(Block) blocks;
@@ -98,9 +98,9 @@ static uint32_t intern_text(Reader *r, const void *bytes, uint64_t size) {
 }
 
 static bool grow_rows(Reader *r) {
-    void **columns[] = {(void **)&r->action, (void **)&r->stack_of, (void **)&r->label_of, (void **)&r->address};
-    static const size_t sizes[] = {1, 4, 4, 8};
-    for (int i = 0; i < 4; i++)
+    void **columns[] = {(void **)&r->action, (void **)&r->address};
+    static const size_t sizes[] = {1, 8};
+    for (int i = 0; i < 2; i++)
         if (!grow_array(&r->budget, columns[i], r->rows, &r->row_capacity[i], sizes[i], 1)) return false;
     if (!grow_numbers(&r->budget, &r->size, r->rows) || !grow_numbers(&r->budget, &r->time, r->rows)) return false;
     return r->rows < MAX_CODES - 1 || fail(&r->budget, OVER_BUDGET);
@@ -116,8 +116,8 @@ static bool add_entry(Reader *r, const Value *const *f) {
     uint64_t at = r->rows, action = f[K_ACTION]->bits;
     if (!grow_rows(r)) return false;
     r->action[at] = action >= ALLOC && action <= OOM ? ACTIONS[action - ALLOC] : ACTION_OTHER;
-    r->stack_of[at] = stack_code(r, f[K_FRAMES]);
-    r->label_of[at] = r->last_label_code;
+    if (!add_code(&r->budget, &r->stack_of, at, stack_code(r, f[K_FRAMES]))) return false;
+    if (!add_code(&r->budget, &r->label_of, at, r->last_label_code)) return false;
     r->address[at] = integer(f[action == OOM ? K_DEVICE_FREE : K_ADDR], ABSENT);
     if (!add_number(&r->budget, &r->size, at, (int64_t)f[K_SIZE]->bits)) return false;
     if (!add_number(&r->budget, &r->time, at, integer(f[K_TIME], ABSENT))) return false;

@@ -107,6 +107,44 @@ static bool widen(Numbers *numbers, uint64_t count) {
     return true;
 }
 
+// Codes in two bytes each, until one needs four. The budget counts four bytes of each from the beginning.
+typedef struct {
+    void *items;  // uint16_t[], once they are wide uint32_t[]
+    uint64_t capacity;
+    bool is_wide;
+} Codes;
+
+// Makes the first `count` codes four bytes each, in place, from the last one on.
+static bool widen_codes(Codes *codes, uint64_t count) {
+    if (codes->is_wide) return true;
+    if (codes->capacity) {
+        uint8_t *wide = realloc(codes->items, (size_t)(codes->capacity * 4));
+        if (!wide) return false;
+        codes->items = wide;
+        for (uint64_t at = count; at--;) {
+            uint32_t code = load16(wide + at * 2);
+            memcpy(wide + at * 4, &code, 4);
+        }
+    }
+    codes->is_wide = true;
+    return true;
+}
+
+// Sets code `at`, the one behind the last.
+static inline bool add_code(Budget *budget, Codes *codes, uint64_t at, uint32_t code) {
+    if (UNLIKELY(at >= codes->capacity)) {
+        uint64_t former = codes->capacity;
+        if (!grow_array(budget, &codes->items, at, &codes->capacity, codes->is_wide ? 4 : 2, 1)) return false;
+        uint64_t reserved = codes->is_wide ? 0 : (codes->capacity - former) * 2;
+        if (budget->used + reserved > budget->limit) return fail(budget, OVER_BUDGET);
+        budget->used += reserved;
+    }
+    if (UNLIKELY(code > UINT16_MAX) && !widen_codes(codes, at)) return fail(budget, NO_MEMORY);
+    if (codes->is_wide) memcpy((uint8_t *)codes->items + at * 4, &code, 4);
+    else memcpy((uint8_t *)codes->items + at * 2, &(uint16_t){(uint16_t)code}, 2);
+    return true;
+}
+
 static void free_numbers(Numbers *numbers) {
     free(numbers->items);
     free(numbers->runs.items);

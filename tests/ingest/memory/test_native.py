@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import pytest
 
-from tests.support.snapshots import LINEAR, LOSS, entry, snapshot
+from tests.support.snapshots import LINEAR, LOSS, entry, frame, snapshot
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest import plain_pickle
 from torch_tb_profiler.ingest.memory import snapshot as ingest_snapshot
@@ -108,6 +108,15 @@ def test_sizes_and_times_of_any_distance_are_exact(last: int) -> None:
     times = numbers[::-1]
     times[40] = int(ABSENT)
     assert (history.size.tolist(), history.time.tolist()) == (numbers, times)
+
+
+def test_more_stacks_and_labels_than_two_bytes_count_are_exact() -> None:
+    value = snapshot()
+    order = [*range(66_000), 0, 65_535, 65_536]
+    value["device_traces"][0] = [entry("alloc", 1, 2, [frame("f", i)], stream=i) for i in order]
+    read = native(pickle.dumps(value))
+    assert read.labels.stream[read.history.label].tolist() == order
+    assert [read.frames.line[read.stack_codes(code)[0]] for code in read.history.stack.tolist()] == order
 
 
 def test_the_oldest_form_is_a_list_of_segments() -> None:
