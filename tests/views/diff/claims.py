@@ -49,21 +49,21 @@ def products(time: float = 90, n: int = 300, seed: int = 2, scatter: float = 0.0
 
 CLAIMS = [
     Claim(
-        "The step is {change}: {times}.",
+        "The {noun} is {change}: {times}.",
         r"The step is \S+ µs \((?:19|20|21)[\d.]*%\) slower: ",
         changed(1.2),
         "it takes a fifth less",
         changed(0.8),
     ),
     Claim(
-        "No change in step time: {times}. Any difference is under {min_effect} ({interval}).",
+        "No change in {noun} time: {times}. Any difference is under {min_effect} ({interval}).",
         r"No change in step time: .* Any difference is under 2% ",
         changed(1.0),
         "it takes 5% longer",
         changed(1.05),
     ),
     Claim(
-        "Step time is the same on both sides: {now}.",
+        "{noun} time is the same on both sides: {now}.",
         "Step time is the same on both sides: ",
         of(steps(), steps()),
         "it takes 5% longer",
@@ -77,7 +77,7 @@ CLAIMS = [
         changed(1.05),
     ),
     Claim(
-        "The step is {change}: {times} ({interval}).",
+        "The {noun} is {change}: {times} ({interval}).",
         r"The step is .* slower: .* before, .* now \(95% interval \+",
         changed(1.02, scatter=0.005),
         "it is longer by far more than 2%",
@@ -98,14 +98,14 @@ CLAIMS = [
         changed(1.2),
     ),
     Claim(
-        "At least one side has a single step, so there's no significance test.",
+        "At least one side has a single {noun}, so there's no significance test.",
         "At least one side has a single step",
         of(steps(count=1), steps(1.2, 2, 1)),
         "both sides have ten",
         changed(1.2),
     ),
     Claim(
-        "Per sample, the step is {change}: {times}.",
+        "Per sample, the {noun} is {change}: {times}.",
         r"Per sample, the step is .* \(49\.\d%\) slower",
         of(partial(training, 32, 512, 1000, 1), partial(training, 64, 512, 3000, 2)),
         "twice the samples take twice as long",
@@ -119,7 +119,7 @@ CLAIMS = [
         of(partial(training, 32, 512, 1000, 1), partial(training, 64, 512, 3000, 2)),
     ),
     Claim(
-        "Steps aren't comparable: {base} samples in the base, {candidate} in the candidate.",
+        "{noun}s aren't comparable: {base} samples in the base, {candidate} in the candidate.",
         "Steps aren't comparable: 32 samples in the base, 64 in the candidate.",
         of(partial(training, 32, 512, 1000, 1), partial(training, 64, 512, 2000, 2)),
         "both have as many",
@@ -196,7 +196,7 @@ CLAIMS = [
         products(117),
     ),
     Claim(
-        "Same FLOPs in {operators}; too few steps to compare their speed ({old} TFLOP/s before, {new} now).",
+        "Same FLOPs in {operators}; too few {noun}s to compare their speed ({old} TFLOP/s before, {new} now).",
         "Same FLOPs in matrix operators; too few steps to compare their speed",
         products(scatter=0.2),
         "their times vary by a hundredth of that",
@@ -208,12 +208,12 @@ _PHASES = "inference engines, whose recordings are simulated: tests/views/diff/t
 _DRAWN = "drawn from values, with the neighboring case: tests/views/diff/test_headline.py and test_words.py"
 
 NO_CLAIMS = {
-    "Can't compare step times: {sides} no complete step.": "why nothing is said",
+    "Can't compare {noun} times: {sides} no complete {noun}.": "why nothing is said",
     "{before} before, {now} now": "a part of other sentences",
     " and {more}": "a part of another sentence",
     "{before}, {item}": "a part of other sentences",
-    "Significant changes within the step: {bars}.": _DRAWN,
-    "In this recording, the step is {change}: {times}.": _DRAWN,
+    "Significant changes within the {noun}: {bars}.": _DRAWN,
+    "In this recording, the {noun} is {change}: {times}.": _DRAWN,
     "Both sides ran the same program: record each several times to rule out noise.": _DRAWN,
     "Inconclusive per sample: {times} ({share}).": "as of a step",
     "Can't compare FLOPs: work is known for {old} of device time in the base, {new} in the candidate.": (
@@ -225,6 +225,6 @@ NO_CLAIMS = {
     "Inconclusive per {noun}: {times} ({share}).": _PHASES,
     "No change in time per {noun}: {times}.": _PHASES,
     "A {noun} is {change}: {times}.": _PHASES,
-    "A step is an iteration: {before} on average before ({old}), {now} now ({new}).": _PHASES,
+    "An average iteration took {before} before ({old}), {now} now ({new}).": _PHASES,
 }
 """Templates that say nothing of who, why, or how much, or whose recordings are drawn elsewhere."""
