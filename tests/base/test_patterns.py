@@ -13,7 +13,12 @@ from torch_tb_profiler.base.patterns import _LazyRegex, lazy_regex
 def test_an_expression_is_compiled_with_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
     compile_ = re.compile
-    monkeypatch.setattr(re, "compile", lambda *source: compiled.append(source[0]) or compile_(*source))
+
+    def count(pattern: str, flags: int) -> re.Pattern[str]:
+        compiled.append(pattern)
+        return compile_(pattern, flags)
+
+    monkeypatch.setattr(re, "compile", count)
     name = lazy_regex("^RANK_([0-9]+)$", re.IGNORECASE)
     assert not compiled
     assert [name.sub(r"\1", "rank_12"), name.search("rank_x")] == ["12", None]
@@ -35,4 +40,5 @@ def test_every_expression_of_the_package_is_a_valid_one() -> None:
     expressions = [each for each in gc.get_objects() if isinstance(each, _LazyRegex)]
     assert len(expressions) > 200
     for expression in expressions:
-        re.compile(*expression._source)
+        pattern, flags = expression._source
+        re.compile(pattern, flags)

@@ -21,13 +21,14 @@ def lazy_regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 class _LazyRegex:
     """Stands for a compiled expression: each of its methods is looked up there once, and then kept."""
 
-    def __init__(self, pattern: str | bytes, flags: int) -> None:
+    def __init__(self, pattern: Any, flags: int) -> None:
         self._source = (pattern, flags)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # of protocols such as pickle, also before `_source` is there
             raise AttributeError(name)
-        value = getattr(re.compile(*self._source), name)
+        pattern, flags = self._source
+        value = getattr(re.compile(pattern, flags), name)
         setattr(self, name, value)
         return value
 

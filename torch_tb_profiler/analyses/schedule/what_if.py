@@ -230,16 +230,15 @@ def _target_of(trace: Trace, **parts: Any) -> WhatIfTarget:
 
 def _items_of_target(trace: Trace, kind: str, name: str) -> Bool:
     rows = schedule(trace).items.row
-    communicates = is_communication_kernel(trace)[rows]
-    if kind == "device":
-        return ~communicates
-    if kind == "communication":
-        return communicates
+    communicates: Bool = is_communication_kernel(trace)[rows]
+    mine: Bool = communicates if kind in ("communication", "collective") else ~communicates
     names = trace.events.name[rows]
     if kind == "kernel":
-        return ~communicates & (names == string_code(trace, name))
-    named = name_mask(trace.strings, lambda text: collective_from_kernel(text) == name, names[communicates])
-    return communicates & named[names]
+        mine = mine & (names == string_code(trace, name))
+    elif kind == "collective":
+        named = name_mask(trace.strings, lambda text: collective_from_kernel(text) == name, names[communicates])
+        mine = mine & named[names]
+    return mine
 
 
 def _slices_of_target(trace: Trace, kind: str, name: str) -> Int32:
