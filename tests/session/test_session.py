@@ -282,6 +282,15 @@ def test_a_worker_that_dies_while_reading_is_a_failed_file_that_can_be_retried(
         session.close()
 
 
+def test_a_file_that_is_asked_for_after_the_session_was_closed_fails_at_once(folder: Path) -> None:
+    session = Session([Root(str(folder))], settings())
+    session.scan()
+    session.close()
+    state = session.view("overview", "run", "w", None, wait=True, timeout=60).state
+    assert state.error is not None
+    assert (state.error.code, state.error.message) == ("usage", "the log is closed")
+
+
 def merged_file(folder: Path) -> None:
     """Write two ranks into `node0`, a device each."""
     events = []

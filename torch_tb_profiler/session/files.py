@@ -315,6 +315,7 @@ class RequestedFiles:
     def _look_up(self, file: _RequestedFile, summary: FileSummary | None = None) -> None:
         """Look a file up in the shared cache in the background, so that no request waits for it."""
         if self._loader.closed:
+            self._refuse(file)
             return
 
         def finish(lookup: Future[FileSummary | None]) -> None:
@@ -341,6 +342,7 @@ class RequestedFiles:
 
     def _load(self, file: _RequestedFile) -> None:
         if self._loader.closed:
+            self._refuse(file)
             return
 
         def report(progress: ProgressTuple) -> None:
@@ -348,6 +350,12 @@ class RequestedFiles:
 
         file.future = self._loader.load(file.listed, report, bypass_cache=file.evictions >= MAX_EVICTIONS)
         file.future.add_done_callback(lambda future: self._finish_loading(file, future))
+
+    def _refuse(self, file: _RequestedFile) -> None:
+        """Fail a file that is requested after `close`, so that nobody waits for it."""
+        file.future = None
+        file.error = ErrorInfo("usage", "the log is closed", file.listed.path, "open it again", "reading")
+        file.done.set()
 
     def _finish_loading(self, file: _RequestedFile, future: Future[Loaded]) -> None:
         stage = (self._progress(file) or ("reading",))[0]
