@@ -66,6 +66,35 @@ it('shows what is in use at the instant that is chosen in the history', async ()
   );
 });
 
+it('opens the own snapshot of the recording that is shown', async () => {
+  const served = fetch;
+  const file = (number: number, name: string) => ({
+    file: number,
+    name,
+    kind: 'snapshot',
+    bytes: 1,
+    path: name,
+  });
+  const spans = (name: string) => [{ name: '1', label: '1', file: name, bytes: 1 }];
+  const body = {
+    run: 'run',
+    workers: ['v', 'w'].map(name => ({ name, rank: null, spans: spans(name) })),
+    memory_files: [file(0, 'v'), file(1, 'w')],
+  };
+  const requested: URL[] = [];
+  vi.stubGlobal('fetch', (address: string) => {
+    const url = new URL(address);
+    requested.push(url);
+    return url.pathname === '/workers'
+      ? Promise.resolve(new Response(JSON.stringify(body)))
+      : served(address);
+  });
+  drawView(View, { ...golden.memory, devices: [] });
+  await waitFor(() => expect(requested.some(url => url.pathname === '/view/memory/snapshot')).toBe(true));
+  const first = requested.find(url => url.pathname === '/view/memory/snapshot')!;
+  expect(first.searchParams.get('file')).toBe('1');
+});
+
 it('opens an exported timeline', async () => {
   draw(<Timeline {...shown(1, 'timeline')} />);
   const headline = textOf(golden['memory/timeline'].headline);

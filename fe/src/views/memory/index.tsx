@@ -13,10 +13,13 @@ interface Props {
   payload: MemoryPayload;
   crumb: string;
   run: string;
+  /** Worker and span shown, even if the address names none. */
+  worker: string;
+  span: string;
 }
 
 /** The trace's memory, or one of the memory files that lie beside it. */
-export default function MemoryView({ payload, crumb, run }: Props) {
+export default function MemoryView({ payload, crumb, run, ...shown }: Props) {
   const { selection, select } = useSelection();
   const { params, worker, span } = selection;
   const workers = useWorkers(run);
@@ -24,8 +27,8 @@ export default function MemoryView({ payload, crumb, run }: Props) {
   const files = workers.data?.memory_files ?? [];
   const traced = payload.devices.length > 0;
   const path = workers.data?.workers
-    .find(each => each.name === worker)
-    ?.spans.find(each => span === undefined || each.name === span)?.file;
+    .find(each => each.name === shown.worker)
+    ?.spans.find(each => each.name === shown.span)?.file;
   const own = files.find(each => each.path === path) ?? files[0];
   const requested = params.file ?? (traced ? '' : String(own?.file ?? ''));
   const file = files.find(each => String(each.file) === requested);
