@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.discovery.companions import is_engine_log
-from torch_tb_profiler.ingest.engine_log import read_engine_log
+from torch_tb_profiler.ingest.engine_log.read import read_engine_log
 from torch_tb_profiler.ingest.otlp.request_spans import read_request_spans
 from torch_tb_profiler.ingest.rocprof.counters import read_counters
 from torch_tb_profiler.model.counters.dispatches import DispatchCounters, with_counters

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.engine_log import EngineLog, read_engine_log
+from torch_tb_profiler.ingest.engine_log.read import EngineLog, read_engine_log
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.serving.queue import QueueSample
 from torch_tb_profiler.model.serving.requests import RequestRecord

@@ -1,0 +1,1 @@
+"""The log of a vLLM or SGLang server beside a trace: what it says of its requests and its queue."""
