@@ -127,13 +127,11 @@ function healthBadge(
   if (failed || state?.state === 'failed') {
     return ['bad', 'error', 'Unreadable'];
   }
-  const read = answer?.state === 'ready' || state?.state === 'ready';
-  if (!read && answer?.state === 'loading' && answer.progress?.bytes_total) {
-    return [
-      'neutral',
-      'clock',
-      `Reading, ${formatRatio(answer.progress.bytes_done / answer.progress.bytes_total)}`,
-    ];
+  // An answer may be of the part that has been read so far.
+  const read = state?.state === 'ready' || (answer?.state === 'ready' && answer.loading === 0);
+  const progress = answer?.state === 'loading' ? answer.progress : state?.progress;
+  if (!read && progress?.bytes_total) {
+    return ['neutral', 'clock', `Reading, ${formatRatio(progress.bytes_done / progress.bytes_total)}`];
   }
   if (!read || !state?.health) {
     return read ? ['neutral', 'check', 'Read'] : ['neutral', 'clock', 'Reading'];
