@@ -95,7 +95,7 @@ def _list_omissions(session: Session, names: Names) -> list[str]:
     run = session.catalog.run(names[0])
     others = max(len(session.workers(run)) - 1, 0)
     spans = len(session.find(*names).worker.spans) - 1 if run.workers else 0
-    unavailable = session.unavailable_views(*names)
+    unavailable = session.unavailable_views(*names) if run.workers else None
     serves = unavailable is not None and "serving" not in unavailable
     return [
         "Filters by step, device, stream or thread, search on the server, and time ranges.",
@@ -234,6 +234,8 @@ def _memory_files(session: Session, names: Names) -> list[int]:
     `MAX_ROWS` of them.
     """
     run = session.catalog.run(names[0])
+    if not run.workers:
+        return []
     paths = [file.file.path for file in run.memory_files]
     recordings = {span.file.path for worker in session.workers(run) for span in worker.spans}
     own = session.find(*names).file.path
