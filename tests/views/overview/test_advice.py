@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.analyses.overview.drawn import steps, work
+from tests.support.claims import launched, repeat, said_by
 from tests.support.simulation.simulator import Collective, Host, Simulation, Wait, ddp
 from tests.support.traces import document, draw, event, read_bytes
 from torch_tb_profiler.analyses.overview import communication_rules, device_rules, host_rules, memory_rules
@@ -146,3 +147,26 @@ def test_a_file_that_is_cut_off_gets_no_verdict() -> None:
     assert plain(payload.headline).startswith("The file is truncated")
     assert payload.recommendations == []
     assert plain(payload.no_advice).startswith("No advice: the file is truncated")
+
+
+def wait(name: str, start: int, gap: int, number: int) -> str:
+    """Draw a kernel of 1 ms, an operator that waits for it, and `gap` us until the next launch."""
+    return (
+        f"{launched('gemm', start, 1_000, start - 10, number)}\n"
+        f"host cpu_op {name} {start + 10} 1000\n"
+        f"host cuda_runtime cudaStreamSynchronize {start + 15} 990\n"
+        f"host cpu_op aten::sort {start + 1_010} {gap - 30}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("gaps", "said"), [((600, 300, 290), "Most"), ((600, 300, 310), "The largest part"), ((600, 0, 0), "Most")]
+)
+def test_most_of_the_idle_time_is_at_least_half_of_it(gaps: tuple[int, int, int], said: str) -> None:
+    lines, start = [], 100
+    for number, (name, gap) in enumerate(zip(("aten::item", "aten::nonzero", "aten::equal"), gaps, strict=True)):
+        if gap:
+            lines.append(wait(name, start, gap, number + 1))
+            start += 1_000 + gap
+    lines.append(launched("gemm", start, 9_990 - start, start - 10, 9))
+    assert f". {said} of that follows aten::item." in said_by("overview", repeat(*lines))

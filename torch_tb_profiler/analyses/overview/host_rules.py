@@ -205,7 +205,8 @@ def _find_waits(rule: str, trace: Trace, rows: Int32) -> Finding | None:
     operators = enclosing_operators(trace)[rows[which]]
     names = np.where(operators >= 0, trace.events.name[operators], -1)
     groups = group(names)
-    worst = int(np.argmax(groups.sums(during.ends - during.starts)))
+    sums = groups.sums(during.ends - during.starts)
+    worst = int(np.argmax(sums))
     mine = groups.members(worst)
     longest = int(mine[np.argmax((during.ends - during.starts)[mine])])
     event, operator = int(rows[which[longest]]), int(operators[longest])
@@ -213,6 +214,7 @@ def _find_waits(rule: str, trace: Trace, rows: Int32) -> Finding | None:
         rule,
         during,
         subject=trace.strings[trace.events.name[event if operator < 0 else operator]],
+        majority=bool(2 * sums[worst] >= sums.sum()),
         place=innermost_user_frame(trace, event),
         value=len(np.unique(which)),
         rows=rows[np.unique(which)],

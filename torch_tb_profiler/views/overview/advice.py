@@ -101,7 +101,7 @@ RULE_WORDS = {
     ("synchronization", ""): RuleWords(
         "Remove per-step synchronization",
         "{count} calls wait until the {device} has finished, and it is then idle for {time} of {base} until the "
-        "next launch. Most of that follows {subject}{place}.",
+        "next launch. {most} of that follows {subject}{place}.",
         f"idle time after calls that wait for the device, no longer than they waited, costs {_COST}",
         "the host needs the value right away to decide what runs next.",
         "losses.append(loss.detach())  # and .item() once, after the loop",
@@ -442,6 +442,7 @@ def build_recommendation(
         "duration": format_duration(finding.value),
         "times": "" if finding.value is None else f"{finding.value:,.3g} times",
         "subject": Phrase(finding.subject, evidence),
+        "most": "Most" if finding.majority else "The largest part",
         "place": text(" ({place})", place=finding.place) if finding.place else "",
         "message": finding.place,
         "operator": finding.operator,
