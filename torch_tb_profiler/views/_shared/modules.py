@@ -248,11 +248,9 @@ def modules_headline(tab: str, classes: Sequence[ModuleClass], device: str | Non
     time = _module_time(device is not None)
     total = sum(map(time, classes))
     if total == 0:
-        return text(
-            "No time was recorded in modules."
-            if device is None
-            else f"No {device} work was launched inside a module."
-        )
+        if device is None:
+            return text("No time was recorded in modules.")
+        return text("No {device} work was launched inside a module.", device=device)
     top = max(classes, key=time)
     name = top.name.rpartition(".")[2]
     if top.modules == 1:
@@ -304,7 +302,7 @@ def _unplaced_sentence(
         if work.device_ns
     ]
     if not shares:
-        return text(f"All {device} work was launched in modules.")
+        return text("All {device} work was launched in modules.", device=device)
     return text("{shares}.", shares=" and ".join(shares))
 
 

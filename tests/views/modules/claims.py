@@ -1,0 +1,77 @@
+"""Each sentence on which modules take the time: where it holds, and where it doesn't."""
+
+from __future__ import annotations
+
+from tests.support.claims import Claim, Said, launched, said_by
+from tests.support.recordings import TRAINING
+from tests.support.traces import draw
+
+
+def drawn(picture: str) -> Said:
+    return lambda: said_by("modules", draw(picture))
+
+
+def model(linear: int, copies: int = 1, device: bool = True) -> Said:
+    """Return what is said of Linear modules that take so many us each, beside a Norm that takes 100 us."""
+    lines = ["host python_function nn.Module:~Norm_0 0 100\nhost cpu_op aten::norm 0 100"]
+    for i in range(copies):
+        start = 1_000 * (i + 1)
+        lines.append(f"host python_function nn.Module:~Linear_{i} {start} {linear}")
+        lines.append(f"host cpu_op aten::mm {start} {linear}")
+        if device:
+            lines.append(launched("gemm", start + 20, linear, start + 5, i))
+    if device:
+        lines.append(launched("norm", 20, 100, 5, 99))
+    return drawn("\n".join(lines))
+
+
+STRAY = "gpu0 kernel stray 700 2 stream=7"
+PICTURE = "\n".join(" ".join(line.split()) for line in TRAINING.splitlines())
+
+CLAIMS = [
+    Claim(
+        "{modules} is the top module: {share} of the {kind} time of all modules.",
+        r"Linear is the top module: 75% of the GPU time of all modules\.",
+        model(300),
+        "the other module takes longer",
+        model(30),
+    ),
+    Claim(
+        "The {modules} make up {share} of the {kind} time of all modules.",
+        r"The 2 Linear modules make up 75% of the host time of all modules\.",
+        model(150, 2, device=False),
+        "there is one of them",
+        model(300, device=False),
+    ),
+    Claim(
+        "No {device} work was launched inside a module.",
+        "No GPU work was launched inside a module.",
+        drawn("host python_function nn.Module:~Norm_0 0 100\n" + launched("gemm", 300, 10, 200)),
+        "the launch is inside it",
+        drawn("host python_function nn.Module:~Norm_0 0 100\n" + launched("gemm", 300, 10, 20)),
+    ),
+    Claim(
+        "All {device} work was launched in modules.",
+        "All GPU work was launched in modules.",
+        model(300),
+        "some has no launch",
+        drawn("host python_function nn.Module:~Norm_0 0 100\n" + launched("gemm", 300, 10, 20) + "\n" + STRAY),
+    ),
+    Claim(
+        "Forward takes {forward}, backward {backward}.",
+        r"Forward takes 57\.0 µs, backward 60\.0 µs\.",
+        drawn(PICTURE),
+        "the kernel of backward takes twice as long",
+        drawn(PICTURE.replace("gemm_backward 500 60", "gemm_backward 500 120")),
+    ),
+    Claim(
+        "{shares}.",
+        r"2\.5% of GPU time was launched outside any module and 1\.6% of GPU time has no recorded launch\.",
+        drawn(PICTURE),
+        "the last module lasts until that launch",
+        drawn(PICTURE.replace("Net_0 0 100", "Net_0 0 120")),
+    ),
+]
+
+NO_CLAIMS = {"No time was recorded in modules.": "why nothing is said"}
+"""Templates that say nothing of who, why, or how much, with the reason."""
