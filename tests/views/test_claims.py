@@ -9,6 +9,7 @@ import pytest
 from tests.support.claims import Claim, templates_of
 from tests.views.critical_path import claims as of_critical_path
 from tests.views.diff import claims as of_diff
+from tests.views.hangs import claims as of_hangs
 from tests.views.idle import claims as of_idle
 from tests.views.kernels import claims as of_kernels
 from tests.views.memory import claims as of_memory
@@ -18,10 +19,13 @@ from tests.views.origins import claims as of_origins
 from tests.views.overlap import claims as of_overlap
 from tests.views.overview import claims as of_overview
 from tests.views.roofline import claims as of_roofline
+from tests.views.serving import claims as of_serving
 from torch_tb_profiler.views._shared import modules
 from torch_tb_profiler.views._shared import origins as origins_shared
+from torch_tb_profiler.views._shared import serving as serving_shared
 from torch_tb_profiler.views.critical_path import words as critical_path
 from torch_tb_profiler.views.diff import words as diff
+from torch_tb_profiler.views.hangs import words as hangs
 from torch_tb_profiler.views.idle import words as idle
 from torch_tb_profiler.views.kernels import build as kernels
 from torch_tb_profiler.views.memory import words as memory
@@ -30,6 +34,9 @@ from torch_tb_profiler.views.origins import build as origins
 from torch_tb_profiler.views.overlap import wording as overlap
 from torch_tb_profiler.views.overview import words as overview
 from torch_tb_profiler.views.roofline import words as roofline
+from torch_tb_profiler.views.serving import origins as serving_origins
+from torch_tb_profiler.views.serving import ranks as serving_ranks
+from torch_tb_profiler.views.serving import words as serving
 
 TABLES = {
     "overview": ([overview], of_overview),
@@ -40,6 +47,8 @@ TABLES = {
     "operators": ([operators], of_operators),
     "roofline": ([roofline], of_roofline),
     "diff": ([diff], of_diff),
+    "hangs": ([hangs], of_hangs),
+    "serving": ([serving, serving_shared, serving_ranks, serving_origins], of_serving),
     "modules": ([modules], of_modules),
     "overlap": ([overlap], of_overlap),
     "origins": ([origins, origins_shared], of_origins),

@@ -21,12 +21,14 @@ from torch_tb_profiler.views.overlap.payload import OverlapParams
 Iteration = Sequence[Busy]
 
 
-def read(iterations: Sequence[Iteration], clocks: Sequence[int] = (), **more: Any) -> Trace:
+def read(iterations: Sequence[Iteration], clocks: Sequence[int] = ()) -> Trace:
     """Return a rank's iterations of 200 us, with what `rocm-smi` reads of its GPU."""
     lines = []
     for step, ranges in enumerate(iterations):
-        smi = {"rocm_smi_output": smi_output({"sclk clock level: 1": f"({clocks[step]}Mhz)"})} if clocks else {}
-        lines.append({**line(step, ranges, 200, **smi), **more})
+        more: dict[str, Any] = {}
+        if clocks:
+            more["rocm_smi_output"] = smi_output({"sclk clock level: 1": f"({clocks[step]}Mhz)"})
+        lines.append(line(step, ranges, 200, **more))
     return read_trace(io.BytesIO("\n".join(map(json.dumps, lines)).encode()))
 
 

@@ -1,0 +1,234 @@
+"""Each sentence of Serving on what holds an engine back: where it holds, and where it doesn't."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.analyses.serving.test_ranks import LOAD, OTHER, rank, shown
+from tests.support.claims import Claim, Said, launched, said_by
+from tests.support.random_jobs.truth import found_texts
+from tests.support.serving import DECODE_KERNEL, Workload, serve
+from tests.support.traces import draw
+from torch_tb_profiler.views.serving.origins import ServingOriginsParams, build_origins
+
+
+def served(load: Workload) -> Said:
+    return lambda: said_by("serving", serve(load)[0])
+
+
+def beside(*loads: tuple[Workload, float]) -> Said:
+    """Return what is said of ranks with these loads, whose matrix products take so many times as long."""
+    return lambda: " ".join(said for _, said in found_texts(shown(*(rank(*each) for each in loads)), ""))
+
+
+def labeled(label: str) -> Said:
+    """Return what is said of ten iterations with this label and a kernel."""
+    lines = []
+    for i in range(10):
+        lines.append(f"host user_annotation {label} {1000 * i} 900")
+        lines.append(launched(DECODE_KERNEL.replace(" ", "~"), 1000 * i + 200, 100, 1000 * i + 10, i + 1))
+    return lambda: said_by("serving", draw("\n".join(lines)))
+
+
+def by_origin(*lines: str) -> Said:
+    """Return what is said of the origins of kernels of an iteration that decodes."""
+    picture = "\n".join(("host user_annotation execute_context_0(0)_generation_4(4) 0 900", *lines))
+    return lambda: " ".join(
+        said for _, said in found_texts(build_origins(draw(picture), ServingOriginsParams()), "")
+    )
+
+
+HEALTHY = Workload()
+SCHEDULING = replace(HEALTHY, faults=dict.fromkeys(range(9, 400, 9), ("scheduler", 6000)))
+IDLE = replace(HEALTHY, requests=12, every=200_000)
+FULL = replace(HEALTHY, kv_capacity=4000, outputs=(100, 200), prompts=(200, 400), every=2000)
+BLOCKING = replace(HEALTHY, prefill_first=True, budget=8192, every=90_000, requests=60)
+SLOW_PROMPTS = replace(BLOCKING, law=(700, 40.0, 24, 0.028))
+QUICK_PROMPTS = replace(BLOCKING, law=(700, 0.9, 24, 0.028))
+UNLABELED = replace(HEALTHY, form="none")
+
+MM = "host cpu_op aten::mm 5 50\n" + launched("gemm", 200, 100, 10)
+RELU = "host cpu_op aten::relu 105 50\n" + launched("relu", 400, 50, 110, 2)
+
+CLAIMS = [
+    Claim(
+        "{rate}; the {device} is idle for {idle} of an average iteration, mostly {when}{likely}.",
+        r"is idle for 37\.8% of an average iteration, mostly while the scheduler prepares the next batch\.",
+        served(SCHEDULING),
+        "the scheduler is recorded nowhere, so it is only likely",
+        served(replace(SCHEDULING, scopes=False)),
+    ),
+    Claim(
+        "{rate}; the {device} is busy for {busy} of an average iteration, so {work} the pace.",
+        r"the GPU is busy for 81\.8% of an average iteration, so kernels set the pace\.",
+        served(HEALTHY),
+        "the scheduler stalls",
+        served(SCHEDULING),
+    ),
+    Claim(
+        "{count} {hold} up requests that decode, by {mean} each.",
+        r"32 prefills hold up requests that decode, by 42\.0 ms each\.",
+        served(SLOW_PROMPTS),
+        "a prompt token costs a fortieth",
+        served(QUICK_PROMPTS),
+    ),
+    Claim(
+        "The KV cache is too small for the running requests: {count} {recompute} preempted ones.",
+        r"The KV cache is too small for the running requests: 11 iterations recompute preempted ones\.",
+        served(FULL),
+        "it has room for all",
+        served(replace(FULL, kv_capacity=10**6)),
+    ),
+    Claim(
+        "The engine has no requests for {share} of the window{likely}.",
+        r"The engine has no requests for 67\.3% of the window, as far as the trace shows\.",
+        served(IDLE),
+        "they arrive more often",
+        served(HEALTHY),
+    ),
+    Claim(
+        "The engine generates {rate}",
+        r"The engine generates 5,202 tokens/s",
+        served(HEALTHY),
+        "the scheduler stalls",
+        served(SCHEDULING),
+    ),
+    Claim(
+        "{count} {take} {median} (median)",
+        r"115 decode iterations take 1\.74 ms \(median\)",
+        served(UNLABELED),
+        "kernels take half as long again",
+        served(replace(UNLABELED, law=(1350, 0.63, 45, 0.0315))),
+    ),
+    Claim(
+        "{first} of {count} {are} {phase}{batch}.",
+        r"115 of 164 iterations are decode only, 9\.55 requests on average\.",
+        served(HEALTHY),
+        "fewer requests arrive",
+        served(replace(HEALTHY, requests=30)),
+    ),
+    Claim(
+        "{window}",
+        "The batch size is steady.",
+        served(HEALTHY),
+        "the cache is full until the last requests end",
+        served(FULL),
+    ),
+    Claim(
+        "The iterations are inferred from kernels: none has a label.",
+        "The iterations are inferred from kernels: none has a label.",
+        served(UNLABELED),
+        "they have labels",
+        served(HEALTHY),
+    ),
+    Claim(
+        "The phase of {count} is inferred from kernels.",
+        r"The phase of 10 iterations is inferred from kernels\.",
+        labeled("execute_new_0_cached_4"),
+        "the label has it",
+        labeled("execute_context_0(0)_generation_4(4)"),
+    ),
+    Claim(
+        "For {time} nothing was recorded before a prefill: most likely no request waited, but slow host code in "
+        "another process would look the same.",
+        r"For 1\.01 s nothing was recorded before a prefill",
+        served(IDLE),
+        "a request always waits",
+        served(HEALTHY),
+    ),
+    Claim(
+        "Even {chunk} prompt tokens take an iteration beyond {limit}, so smaller chunks only spread the wait.",
+        r"Even 64 prompt tokens take an iteration beyond 1\.53 ms, so smaller chunks only spread the wait\.",
+        served(SLOW_PROMPTS),
+        "a prompt token costs a fortieth",
+        served(QUICK_PROMPTS),
+    ),
+    Claim(
+        "Chunks of {chunk} prompt tokens would keep an iteration under {limit} of {device} time.",
+        r"Chunks of 832 prompt tokens would keep an iteration under 1\.51 ms of GPU time\.",
+        served(QUICK_PROMPTS),
+        "a prompt token costs forty times as much",
+        served(SLOW_PROMPTS),
+    ),
+    Claim(
+        "Twice the {now} requests would give up to {factor}× the tokens/s, if the KV cache has room.",
+        r"Twice the 9 requests would give up to 1\.5× the tokens/s",
+        served(HEALTHY),
+        "a request costs more, and what all share costs less",
+        served(replace(HEALTHY, law=(300, 0.42, 200, 0.021))),
+    ),
+    Claim(
+        "Saves up to {gain} of a {mean} iteration, and the wait of each preempted request.",
+        r"Saves up to 3\.04 µs of a 1\.56 ms iteration, and the wait of each preempted request\.",
+        served(FULL),
+        "no request is preempted",
+        served(HEALTHY),
+    ),
+    Claim(
+        "Saves up to {gain} of a {mean} iteration.",
+        r"Shorten the waits for other processes Saves up to 1\.32 ms of a 3\.32 ms iteration\.",
+        served(replace(HEALTHY, faults=dict.fromkeys(range(5, 400, 6), ("network", 8000)))),
+        "the waits are half as long",
+        served(replace(HEALTHY, faults=dict.fromkeys(range(5, 400, 6), ("network", 4000)))),
+    ),
+    Claim(
+        "{ranks} run each of the {count} together{rate}, so each counts once.",
+        r"2 ranks run each of the \d+ iterations together and generate [\d,.]+ tokens/s, so each counts once\.",
+        beside((LOAD, 1.0), (LOAD, 1.0)),
+        "their batches differ",
+        beside((LOAD, 1.0), (OTHER, 1.0)),
+    ),
+    Claim(
+        "{ranks} are {engines} with batches of their own{rate}.",
+        r"2 ranks are 2 engines with batches of their own",
+        beside((LOAD, 1.0), (OTHER, 1.0)),
+        "their batches are the same",
+        beside((LOAD, 1.0), (LOAD, 1.0)),
+    ),
+    Claim(
+        "None is clearly slower than the others.",
+        "None is clearly slower than the others.",
+        beside((LOAD, 1.0), (LOAD, 1.005), (LOAD, 1.0)),
+        "one is slower by a fifth",
+        beside((LOAD, 1.0), (LOAD, 1.2), (LOAD, 1.0)),
+    ),
+    Claim(
+        "The slowest is {slowest}: its kernels take {time} of an iteration, {extra} more than the median of the "
+        "others.",
+        r"The slowest is rank 1: its kernels take ",
+        beside((LOAD, 1.0), (LOAD, 1.2), (LOAD, 1.0)),
+        "another one is slower",
+        beside((LOAD, 1.0), (LOAD, 1.2), (LOAD, 1.4)),
+    ),
+    Claim(
+        "These iterations ran no kernels.",
+        "These iterations ran no kernels.",
+        by_origin("host cpu_op aten::mm 5 50"),
+        "they ran one",
+        by_origin(MM),
+    ),
+    Claim(
+        "{family} in {place} takes {time} of the {all} of kernels in an average {phase}iteration, more than any "
+        "other origin.",
+        r"Matrix product in aten::mm takes 100 µs of the 150 µs of kernels in an average decode iteration",
+        by_origin(MM, RELU),
+        "the other operator takes longer",
+        by_origin(MM, RELU.replace("relu 400 50", "relu 400 150")),
+    ),
+    Claim(
+        "The origin of {share} is unknown{reason}.",
+        r"The origin of 66\.7% is unknown: no operator is around its launch\.",
+        by_origin(launched("gemm", 200, 100, 10), RELU),
+        "an operator is around it",
+        by_origin(MM, RELU),
+    ),
+]
+
+NO_CLAIMS = {
+    "{rate}. {reason}.": "why nothing is said",
+    "{rate}.": "a part of the sentence on the rate",
+    "{title}": "a part of the sentence on what advice saves: tests/analyses/serving",
+    "Payoff not estimated: what a prompt token costs isn't known from this trace.": "why nothing is said",
+    "Only {count} of this run has iterations, so there is nothing to compare.": "why nothing is said",
+}
+"""Templates that say nothing of who, why, or how much, with the reason."""
