@@ -46,6 +46,17 @@ def known(text: str) -> EngineLog:
             "\x1b[1;36m(APIServer pid=9)\x1b[0;0m " + VLLM.format("01") + V1,
             ("", 4, 3, 0.646),
         ),
+        (VLLM.format("01") + "2 Engines Aggregated: " + V1, ("", 4, 3, 0.646)),
+        (
+            "(EngineCore_DP1 pid=1205) " + VLLM.format("01") + "Iteration(15): 2 context requests, 7986 context "
+            "tokens, 14 generation requests, 14 generation tokens, iteration elapsed time: 1115.64 ms",
+            ("001", 16, None, None),
+        ),
+        (
+            "(SGLangEngine pid=37, ip=10.0.0.1) " + SGLANG.format("01") + "Decode batch, #running-req: 4, "
+            "#token: 512, token usage: 0.71, #queue-req: 3",
+            ("", 4, 3, 0.71),
+        ),
         (
             "INFO 11-26 09:00:01 metrics.py:481] " + V0,
             ("", 4, 3, 0.646),
@@ -72,11 +83,11 @@ def known(text: str) -> EngineLog:
         ),
     ],
 )
-def test_a_periodic_line_counts_the_queue(line: str, sample: tuple[str, int, int | None, float]) -> None:
-    log = known((SGLANG_STARTS if line.startswith("[") else VLLM_STARTS) + line)
+def test_a_periodic_line_counts_the_queue(line: str, sample: tuple[str, int, int | None, float | None]) -> None:
+    log = known((SGLANG_STARTS if " batch" in line else VLLM_STARTS) + line)
     (found,) = log.samples
     assert found == QueueSample(BEGIN + SECOND, *sample[:3], found.kv_share)
-    assert found.kv_share == pytest.approx(sample[3])
+    assert found.kv_share == (None if sample[3] is None else pytest.approx(sample[3]))
     assert not log.requests
 
 
@@ -105,6 +116,36 @@ def test_the_older_form_is_placed_by_the_time_of_its_line() -> None:
     assert request.first_token_ns is None and request.arrival_precision_ns == SECOND
     broken = line.replace("1000.00ms", "1759654443392.38ms")
     assert known(SGLANG_STARTS + line.replace("7f", "8f") + "\n" + broken).requests[0].name == "8f"
+
+
+@pytest.mark.parametrize(
+    ("kind", "durations", "seconds"),
+    [
+        ("prefill", "bootstrap_duration=500.00ms, queue_duration=250.00ms, forward_duration=1000.00ms", 1.75),
+        (
+            "decode",
+            "bootstrap_duration=100.00ms, alloc_wait_duration=150.00ms, transfer_duration=250.00ms, "
+            "queue_duration=250.00ms, forward_duration=1000.00ms",
+            1.75,
+        ),
+        (
+            "decode",
+            "prealloc_queue_duration(250.00ms) = alloc_wait(150.00ms) + bootstrap(100.00ms) + other(0.00ms); "
+            "transfer_duration=250.00ms; queue_duration=250.00ms, forward_duration=1000.00ms",
+            1.75,
+        ),
+    ],
+)
+def test_a_request_of_a_split_server_lasts_through_the_transfer(kind: str, durations: str, seconds: float) -> None:
+    """Prefill and decode on different servers: each logs its own part, which ends when the line is written."""
+    line = (
+        "[2026-11-26 09:00:04.000 DP0 TP0] ReqTimeStats(rid=7f, bootstrap_room=4, input_len=38, "
+        f"cached_input_len=0, output_len=9, attempts=0, type={kind}): {durations}"
+    )
+    (request,) = known(SGLANG_STARTS + line).requests
+    assert request.end_ns == BEGIN + 4 * SECOND
+    assert request.end_ns - request.arrival_ns == seconds * SECOND
+    assert request.queue_ns == 250 * MS and request.first_token_ns is None
 
 
 FINISHED = (
@@ -154,6 +195,26 @@ def test_vllm_tells_arrivals_and_ends() -> None:
     ]
     only_added = VLLM_STARTS + "INFO 11-26 09:00:01 engine.py:289] Added request chatcmpl-8."
     assert [each.name for each in known(only_added).requests] == ["chatcmpl-8"]
+
+
+@pytest.mark.parametrize(
+    "end", ["Finished request {}.", "Request {} aborted.", "Request {} failed (bad request)."]
+)
+def test_vllm_tells_ends_without_the_answers(end: str) -> None:
+    lines = VLLM_STARTS + VLLM.format("01") + "Received request cmpl-7: params: SamplingParams(n=1).\n"
+    (request,) = known(lines + VLLM.format("03") + end.format("cmpl-7")).requests
+    assert request.end_ns == BEGIN + 3 * SECOND
+    (other,) = known(lines + VLLM.format("03") + end.format("cmpl-8")).requests
+    assert other.end_ns is None
+
+
+@pytest.mark.parametrize("stage", ["EXTEND", "DECODE", "prefill"])
+def test_a_profiler_that_records_a_stage_tells_the_zone(stage: str) -> None:
+    starts = SGLANG.format("00") + f"Profiling starts for {stage}. Traces will be saved to: /tmp\n"
+    line = SGLANG.format("01") + "Decode batch, #running-req: 4, #queue-req: 3"
+    assert known(starts + line).samples[0].time_ns == BEGIN + SECOND
+    with pytest.raises(TraceError, match="no zone"):  # CUDA graphs are captured long before
+        read(starts.replace(stage, "graph capture for NPU") + line)
 
 
 def test_collected_logs_have_exact_times_and_first_tokens() -> None:

@@ -37,10 +37,10 @@ _COLOR = lazy_regex(r"\x1b\[[0-9;]*m")
 _COLLECTED = lazy_regex(r"^(?:\d+\s)?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:\d\d)\s+")
 """What `docker logs --timestamps` and `kubectl logs --timestamps` put before a line: a time with its zone."""
 _CLOCK = r"(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
-_VLLM = lazy_regex(
-    rf"^(?:\d+: )?(?:\([^()]{{1,80}}\) )?(?:DEBUG|INFO|WARNING) (\d\d)-(\d\d) {_CLOCK} (?:\[?[^\]\s]{{1,80}}\] )"
-)
-_SGLANG = lazy_regex(rf"^\[(\d{{4}})-(\d\d)-(\d\d) {_CLOCK}((?: [A-Z_]+\d+){{0,8}})\] ")
+_PROCESS = r"(?:\d+: )?(?:\((?:EngineCore_(?:DP)?(\d{1,6}))?[^()]{0,80}\) )?"
+"""What `srun --label`, Ray and vLLM put before a line: the number of a task, and a process with its engine."""
+_VLLM = lazy_regex(rf"^{_PROCESS}(?:DEBUG|INFO|WARNING) (\d\d)-(\d\d) {_CLOCK} (?:\[?[^\]\s]{{1,80}}\] )")
+_SGLANG = lazy_regex(rf"^{_PROCESS}\[(\d{{4}})-(\d\d)-(\d\d) {_CLOCK}((?: [A-Z_]+\d+){{0,8}})\] ")
 _ISO = lazy_regex(rf"^(\d{{4}})-(\d\d)-(\d\d)T{_CLOCK}$")
 _UNTIMED = lazy_regex(r"Finish: obj=\w+\(")
 """The one message that may tell its time itself."""
@@ -118,10 +118,11 @@ def parse_line(line: str, near_ns: int) -> LogLine | None:
         return _parse_json(line, epoch, near_ns)
     engine, local = "", None
     if match := _VLLM.match(line):
-        local, precision = _vllm_time(match, near_ns)
+        local, precision = _vllm_time(match.groups()[1:], near_ns)
+        engine = match[1].zfill(3) if match[1] else ""
     elif match := _SGLANG.match(line):
-        local, precision = _local_time(match.groups()[:7])
-        engine = " ".join(part for part in match[8].split() if part.startswith("DP"))
+        local, precision = _local_time(match.groups()[1:8])
+        engine = " ".join(part for part in match[9].split() if part.startswith("DP"))
     text = line[match.end() :] if match else line
     if local is None and epoch is None and not _UNTIMED.match(text):
         return None
@@ -148,10 +149,10 @@ def _is_far(stamp: Stamp, near_ns: int) -> bool:
     return time is not None and abs(time - near_ns) > NEAR_NS
 
 
-def _vllm_time(match: re.Match[str], near_ns: int) -> tuple[int | None, int]:
+def _vllm_time(parts: tuple[str | Any, ...], near_ns: int) -> tuple[int | None, int]:
     """Return the time of a line without a year: the one nearest to the trace."""
     year = (_EPOCH + timedelta(seconds=near_ns // SECOND)).year
-    times = [_local_time((str(each), *match.groups()[:6])) for each in (year - 1, year, year + 1)]
+    times = [_local_time((str(each), *parts)) for each in (year - 1, year, year + 1)]
     known = [(local, precision) for local, precision in times if local is not None]
     return min(known, key=lambda each: abs(each[0] - near_ns), default=(None, SECOND))
 

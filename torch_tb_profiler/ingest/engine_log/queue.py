@@ -15,7 +15,7 @@ from torch_tb_profiler.model.serving.queue import QueueSample
 
 _NUMBER = r"(\d{1,15}(?:\.\d{1,9})?)"
 _THROUGHPUT = lazy_regex(
-    rf"(?:Engine (\d{{1,6}}): )?Avg prompt throughput: {_NUMBER} tokens/s, "
+    rf"(?:Engine (\d{{1,6}}): |\d{{1,6}} Engines Aggregated: )?Avg prompt throughput: {_NUMBER} tokens/s, "
     rf"Avg generation throughput: {_NUMBER} tokens/s, Running: (\d{{1,9}}) reqs, (.{{0,400}})"
 )
 _VLLM_QUEUE = lazy_regex(r"(?:Waiting|Pending): (\d{1,9}) reqs")
@@ -37,7 +37,7 @@ def read_queue(line: LogLine) -> QueueSample | None:
         return QueueSample(0, match[1] or "", int(match[4]), waiting, _vllm_cache(match[5]))
     if match := _ITERATION.match(text):
         running = int(match[2]) + int(match[3])
-        return QueueSample(0, match[1] or "", running, kv_share=_vllm_cache(match[4]))
+        return QueueSample(0, match[1] or line.engine, running, kv_share=_vllm_cache(match[4]))
     if match := _BATCH.match(text):
         fields = {name: float(value) for name, value in _BATCH_FIELD.findall(match[1])}
         usage = fields.get("token usage", fields.get("full token usage"))

@@ -20,7 +20,7 @@ from torch_tb_profiler.model.serving.requests import RequestRecord
 MAX_LOG_BYTES = 2**30
 """Largest unpacked log."""
 
-_PROFILER_STARTS = lazy_regex(r"Profiling starts\.|Starting profiler|Profiler started")
+_PROFILER_STARTS = lazy_regex(r"Profiling starts(?: for \w+)?\.|Starting profiler|Profiler started")
 
 
 class EngineLog(msgspec.Struct, frozen=True):

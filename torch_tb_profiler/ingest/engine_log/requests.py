@@ -28,9 +28,10 @@ _TIME_STATS = lazy_regex(
     r"Req ?Time ?Stats\(rid=([^,()\s]{1,200}), (?:[^()]{0,200}, )?input[ _]len=(\d{1,9}), "
     r"(?:[^()]{0,80}, )?output[ _]len=(\d{1,9}), [^()]{0,80}type=(\w{1,16})\): (.{0,400})"
 )
-_DURATION = lazy_regex(rf"(\w+)={_NUMBER}(ms)?")
+_DURATION = lazy_regex(rf"(\w+)[=(]{_NUMBER}(?:ms)?")
 _VLLM_REQUEST = lazy_regex(r"(Received|Added) request ([^\s:]{1,200}?)(?:: |\.$|\.\s|$)")
 _VLLM_RESPONSE = lazy_regex(r"Generated response (\S{1,200}?)(?: \(streaming (delta|complete)\))?: ")
+_VLLM_END = lazy_regex(r"Finished request (\S{1,200}?)\.$|Request (\S{1,200}) (?:aborted|failed)\b")
 _RECEIVE = lazy_regex(r"Receive: obj=\w+\(")
 _FINISH = lazy_regex(r"Finish: obj=\w+\(")
 _RID = lazy_regex(r"\brid='([^']{1,200})'")
@@ -74,6 +75,10 @@ class LoggedRequests:
         elif match := _VLLM_RESPONSE.match(text):
             self._add_response(match, stamp)
             return False
+        elif match := _VLLM_END.match(text):
+            if (request := self._requests.get(match[1] or match[2])) is not None:
+                request.ended = stamp
+            return False
         elif _RECEIVE.match(text):
             if rid := _RID.search(text):
                 self._request(rid[1]).received = stamp
@@ -89,7 +94,7 @@ class LoggedRequests:
         return self._requests.setdefault(name, _Request())
 
     def _add_time_stats(self, match: re.Match[str], stamp: Stamp) -> None:
-        values = {name: float(value) for name, value, _ in _DURATION.findall(match[5])}
+        values = {name: float(value) for name, value in _DURATION.findall(match[5])}
         request = self._request(match[1])
         request.prompt, request.output = int(match[2]), int(match[3])
         queue, forward = _milliseconds(values.get("queue_duration")), _milliseconds(values.get("forward_duration"))
@@ -99,10 +104,12 @@ class LoggedRequests:
         request.queue = queue
         if prefill is not None and match[4] == "unified":
             request.first_token = queue + prefill
-        request.duration, request.ended = queue + forward, stamp
+        # With prefill and decode on different servers, a request also waits for memory and its cache's transfer.
+        spans = [_milliseconds(value) for name, value in values.items() if name.endswith("_duration")]
+        request.duration, request.ended = sum(each or 0 for each in spans), stamp
         if entry is not None:
             request.arrival = entry
-            self._clock.add_known_time(stamp, entry + queue + forward)
+            self._clock.add_known_time(stamp, entry + request.duration)
 
     def _add_response(self, match: re.Match[str], stamp: Stamp) -> None:
         request = self._requests.get(match[1])
