@@ -27,7 +27,9 @@ from torch_tb_profiler.ingest.memory.native.library import open_library
 from torch_tb_profiler.ingest.runtime import receive_preview
 from torch_tb_profiler.session import Root, Session, jobs
 from torch_tb_profiler.session.cache.entries import entry_key, preview_key
+from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.loading import Loader
+from torch_tb_profiler.session.state import FileState
 
 TRACE = document([{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])
 TIMELINE = json.dumps([[-1, 1, 400, 0], [1000, 2, 100, 4], [2000, 4, -100, 4]]).encode()
@@ -201,8 +203,9 @@ def test_a_large_snapshot_is_shown_while_its_history_is_read(
         alone = opened.catalog.runs[0].memory_files[0].file
         assert client.get("/view/memory?run=elsewhere").status_code == 202
         assert Cache.from_settings(settings).save_trace(preview_key(entry_key(alone.id)), *received)
+        patched.setattr(RequestedFiles, "open", lambda *_: (FileState("loading"), None))
         opened_tab = client.get("/view/memory?run=elsewhere")  # or the page would wait for the whole file
-        assert opened_tab.status_code == 200 and opened_tab.json is not None
+        assert opened_tab.status_code == 200 and opened_tab.json is not None and opened_tab.json["loading"] == 1
         Cache.from_settings(settings).remove_trace(preview_key(entry_key(alone.id)))
     with Session([Root(str(folder))], settings) as opened:
         opened.scan()

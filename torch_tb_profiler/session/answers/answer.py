@@ -30,7 +30,7 @@ class ViewRequest(NamedTuple):
 class Answer:
     """The payload of a view as JSON, or the state of the file while there is none.
 
-    loading  number of files that the payload of a view of a run does not include yet
+    loading  number of files that the payload does not include yet, or not all of
     base     the trace that a view of a pair compares with
     """
 

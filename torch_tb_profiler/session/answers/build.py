@@ -89,7 +89,8 @@ class TraceAnswers:
         while payload is not None and (current := self._targets.find(request.names)).trace != target.trace:
             target = current  # the file was loaded in the meantime, and holds several ranks
             state, payload = self.payload(view, params, target, request.wait)
-        return Answer(view.slug, *target.names, state, payload)
+        partial = view.previews and payload is not None and state.state == "loading"
+        return Answer(view.slug, *target.names, state, payload, int(partial))
 
     def _answer_with_captures(
         self, view: TraceView[Any, Any], params: msgspec.Struct, target: Target, request: ViewRequest, run: str
