@@ -80,10 +80,11 @@ def test_answers_speak_of_iterations(log: Path, run: str) -> None:
                     continue  # needs a parameter, or this trace has nothing for it
                 if answer.payload is not None:
                     spoken[view.slug] = list(texts(json.loads(answer.payload)))
+        tools = Tools(session)  # closes the session when it is collected
         event = session.view("trace/event", run, params={"event": "40"}, wait=True)
         assert event.payload is not None
         spoken["trace/event"] = list(texts(json.loads(event.payload)))
-        spoken["agent"] = list(texts(json.loads(Tools(session).view("overview", run))))
+        spoken["agent"] = list(texts(json.loads(tools.view("overview", run))))
         with pytest.raises(NotFoundError, match="iteration 'none'") as error:
             session.view("idle", run, params={"step": "none"}, wait=True)
         spoken["error"] = [error.value.message, error.value.hint or ""]
