@@ -45,7 +45,9 @@ def add_format(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument("--format", choices=FORMATS, default=default, help=f"output format; default: {default}")
     parser.add_argument("--columns", metavar="A,B,...", help="show only these columns, in this order")
     parser.add_argument(
-        "--sort", metavar="COLUMN", help="sort by this column, numbers from the largest; append :asc or :desc"
+        "--sort",
+        metavar="COLUMN",
+        help="sort by this column, numbers from the largest; append :asc or :desc (--sort=-COLUMN: descending)",
     )
     add_table_size(parser)
 

@@ -28,6 +28,8 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
   const needsBase = info.code === 'undecided';
   const fileIsReadable = needsBase || info.code === 'not_found' || info.code === 'usage';
   const views = useViews({ run: selection.run, worker: selection.worker, span: selection.span });
+  const firstRun = useRuns().data?.runs[0]?.name;
+  const isFirst = run === firstRun && selection.worker === undefined && selection.span === undefined;
   const tabs = (views.isPlaceholderData ? undefined : views.data?.views) ?? [];
   const otherViews = tabs.filter(tab => tab.available && tab.slug !== selection.view);
   const files = health.data?.files ?? [];
@@ -38,7 +40,7 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
         crumb={run ?? ''}
         why={
           fileIsReadable
-            ? !needsBase && info.hint && <TextWithCode text={info.hint} />
+            ? !needsBase && info.hint && <TextWithCode text={capitalize(info.hint)} />
             : readable > 0
               ? `${plural(readable, 'file')} of this run can be read.`
               : undefined
@@ -48,7 +50,8 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
           <TextWithCode text={`${capitalize(info.message)}.`} />
         ) : (
           <>
-            <span className={css.failure}>This file can't be read</span>: {info.message}.
+            <span className={css.failure}>This file can't be read</span>:{' '}
+            <TextWithCode text={`${info.message}.`} />
           </>
         )}
       </Answer>
@@ -84,7 +87,9 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
         >
           <dl className={css.reason}>
             <dt>Reason</dt>
-            <dd>{info.message}</dd>
+            <dd>
+              <TextWithCode text={info.message} />
+            </dd>
             {info.where && (
               <>
                 <dt>Where</dt>
@@ -109,7 +114,7 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
         </Panel>
       )}
       {needsBase && <BasePicker run={run} />}
-      {fileIsReadable && !needsBase && otherViews.length === 0 && (
+      {fileIsReadable && !needsBase && otherViews.length === 0 && !isFirst && (
         <p>
           <Button
             look="primary"

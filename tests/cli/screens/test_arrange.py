@@ -42,6 +42,8 @@ def test_columns_sort_and_limit(folder: str, capsys: pytest.CaptureFixture[str])
         "b",
         "aten::add",
     ]
+    descending = table(folder, capsys, *columns, "--sort=-name")
+    assert [row[1] for row in descending][1:] == ["b", "aten::mm", "aten::add"]
     limited = table(folder, capsys, *columns, "--sort", "Host total:desc", "--limit", "1")
     assert limited[1:] == [["1", "aten::add"], "1 of 3 operators; --limit 0 shows all.".split()]
 

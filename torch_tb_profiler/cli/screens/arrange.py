@@ -14,7 +14,7 @@ class Arrangement:
     """What the options ask for.
 
     columns  names of columns, by title or field, in order; empty: as the page shows them
-    sort     name of a column, with ":asc" or ":desc"; "" keeps the order of the view
+    sort     name of a column, followed by ":asc" or ":desc", or after a "-": descending; "" keeps the view's order
     limit    most rows of a table; 0: all, None: as many as are read at a glance
     """
 
@@ -45,6 +45,8 @@ def sort_key(text: str) -> tuple[str, bool | None]:
     name, colon, order = text.rpartition(":")
     if colon and order in ("asc", "desc"):
         return name, order == "desc"
+    if text.startswith("-"):
+        return text[1:], True
     return text, None
 
 

@@ -1,4 +1,4 @@
-import { fireEvent, screen, within } from '@testing-library/react';
+import { act, fireEvent, screen, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/idle.json';
 import type { IdlePayload } from '../../api/types';
@@ -45,6 +45,21 @@ it('splits exposed communication by awaited rank once the other ranks are read',
     job.exposed_communication_ns / job.counted,
   );
   expect(communicationParts(alone as unknown as IdlePayload, job.counted)).toHaveLength(1);
+});
+
+it('keeps rows as they were unfolded when a later answer replaces the first', async () => {
+  const job = golden['idle/ranks'];
+  drawView(View, { ...job, beside: [], communication: null, waits_for: [] });
+  const unfolded = () =>
+    within(screen.getByRole('treegrid', { name: 'idle' }))
+      .getAllByRole('row')
+      .flatMap(row => (row.getAttribute('aria-expanded') === 'true' ? [row.textContent] : []));
+  const first = unfolded();
+  expect(first).toHaveLength(1);
+  expect(await screen.findByText(/of exposed communication/)).toBeTruthy();
+  // The library folds rows in a task after the answer, so wait for what comes after that.
+  await act(() => new Promise(resolve => requestAnimationFrame(resolve)));
+  expect(unfolded()).toEqual(first);
 });
 
 it('names times per step only if there are several steps', () => {

@@ -128,6 +128,8 @@ export function DataTable<R extends object>(props: Props<R>) {
     getColumnCanGlobalFilter: column => column.id === first,
     filterFromLeafRows: true,
     enableMultiSort: false,
+    // By default the library folds all rows whenever the data is a new object, as it is after every answer.
+    autoResetExpanded: false,
   });
 
   const sorted = table.getRowModel().rows;
