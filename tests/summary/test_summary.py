@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import torch_tb_profiler as ttp
 from tests.support.jobs import Job, ddp
 from tests.support.serving import Workload, serving_document
+from tests.support.serving_ranks import rank_document
 from tests.support.traces import document
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.format import format_ratio
@@ -76,6 +78,24 @@ def test_of_an_engine_it_says_the_rate_and_what_to_set(tmp_path: Path) -> None:
         "Start here: turn on asynchronous scheduling (`--async-scheduling`). Saves up to "
     )
     assert found.bound.startswith("GPU 0 is idle for ") and found.bound in as_markdown(found)
+
+
+def test_of_ranks_that_run_an_engine_it_begins_with_their_rate(tmp_path: Path) -> None:
+    load = Workload(requests=12)
+    for rank, slower in enumerate((1.0, 1.4, 1.0)):
+        for kind, content in {
+            "together": rank_document(load, slower=slower, slowest=1.4),
+            "apart": rank_document(Workload(requests=12, seed=7 + rank), communicates=False),
+        }.items():
+            (tmp_path / kind).mkdir(exist_ok=True)
+            trace = {**json.loads(content), "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 3}}
+            (tmp_path / kind / f"rank{rank}.1.pt.trace.json").write_text(json.dumps(trace))
+    log = ttp.open(str(tmp_path))
+    together, apart = log["together"].summary().headline, log["apart"].summary().headline
+    assert together[0].startswith("3 ranks run each of the ") and " tokens/s, so each counts once." in together[0]
+    assert "Rank 1 is late" in together[1]
+    assert apart[0].startswith("3 ranks are 3 engines with batches of their own and generate ")
+    assert apart[1].startswith("rank") and ": The engine generates " in apart[1]
 
 
 @pytest.mark.slow

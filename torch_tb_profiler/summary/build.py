@@ -24,13 +24,14 @@ from torch_tb_profiler.summary.payload import (
 )
 from torch_tb_profiler.summary.snapshots import summarize_snapshots
 from torch_tb_profiler.summary.source import SummarySource
-from torch_tb_profiler.views._shared.text import plain, text
+from torch_tb_profiler.views._shared.text import first_sentence, plain, text
 from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
 from torch_tb_profiler.views.hangs.payload import HangsPayload
 from torch_tb_profiler.views.memory.payload import MemoryPayload
 from torch_tb_profiler.views.overview.payload import Average, Overview
 from torch_tb_profiler.views.overview.words import start_sentence
 from torch_tb_profiler.views.serving.payload import AdviceRow, ServingPayload
+from torch_tb_profiler.views.serving.ranks import ServingRanks
 
 MAX_NOTES = 6
 """Most health notes in a summary."""
@@ -84,6 +85,9 @@ def summarize(source: SummarySource) -> Summary:
     bound_worker = late if late in advised else slowest
     decisive = advised[bound_worker]
     engine: ServingPayload | None = answers.collect("serving", [bound_worker]).get(bound_worker)
+    engines: ServingRanks | None = None
+    if engine is not None and len(read) > 1:
+        engines = answers.collect("serving/ranks", read[:1]).get(read[0])
     memory = answers.collect("memory", read)
     operators = answers.collect("operators", read)
     summary = Summary(
@@ -93,7 +97,7 @@ def summarize(source: SummarySource) -> Summary:
         workers=len(source.workers),
         read=len(read),
         ranks=job.expected_count if job is not None else None,
-        headline=[*_hang_sentences(hang), *_headline(job, decisive, engine)],
+        headline=[*_hang_sentences(hang), *_headline(job, decisive, bound_worker, engine, engines)],
         bound=plain(decisive.spent),
         bound_worker=bound_worker,
         step=step,
@@ -159,14 +163,26 @@ def _overviews(source: SummarySource) -> tuple[dict[str, Overview], dict[str, Pr
     return overviews, failed
 
 
-def _headline(job: DistributedPayload | None, decisive: Overview, engine: ServingPayload | None) -> list[str]:
-    """Return who is late in a job of several ranks, what holds an engine back, or else how a step is spent."""
-    if job is not None and job.rank_count > 1:
-        return [sentence for text in (job.headline, job.explanation) if (sentence := plain(text))]
+def _headline(
+    job: DistributedPayload | None,
+    decisive: Overview,
+    bound_worker: str,
+    engine: ServingPayload | None,
+    engines: ServingRanks | None,
+) -> list[str]:
+    """Return who is late in a job of several ranks, what holds an engine back, or else how a step is spent.
+
+    Of ranks that run an engine it begins with their rate; ranks that are engines of their own wait for none.
+    """
+    rate = [] if engines is None or len(engines.ranks) < 2 else [plain(first_sentence(engines.headline))]
+    apart = engines is not None and len(engines.engines) == len(engines.ranks)
+    if job is not None and job.rank_count > 1 and not (rate and apart):
+        return [*rate, *(sentence for text in (job.headline, job.explanation) if (sentence := plain(text)))]
     if engine is not None and engine.what_holds_it_back is not None:
-        return [plain(engine.headline), *(_start_with(each) for each in engine.advice[:1])]
+        alone = f"{bound_worker}: " if rate else ""
+        return [*rate, alone + plain(engine.headline), *(_start_with(each) for each in engine.advice[:1])]
     start = start_sentence(decisive.recommendations)
-    return [sentence for text in (decisive.spent, start) if (sentence := plain(text))]
+    return [*rate, *(sentence for text in (decisive.spent, start) if (sentence := plain(text)))]
 
 
 def _start_with(advice: AdviceRow) -> str:

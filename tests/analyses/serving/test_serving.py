@@ -201,3 +201,22 @@ def test_no_token_is_waited_for_across_a_time_without_requests() -> None:
         """)
     )
     assert rates is not None and rates.between_tokens == (100_000, 100_000)
+
+
+@pytest.mark.parametrize(("every", "cause", "verdict"), [(20, "launch", "launch"), (2, "kernel_gaps", "device")])
+def test_short_pauses_count_toward_launching_only_if_the_device_waits_for_it(
+    every: int, cause: str, verdict: str
+) -> None:
+    """The same kernels and pauses: once each is launched just before it begins, once all are far ahead."""
+    lines = []
+    for start in range(0, 9600, 800):
+        lines.append(f"host  user_annotation  step[DECODE~bs=2]  {start}  {40 * every}")
+        for i in range(40):
+            launch, kernel, number = start + every * i, start + 12 + 20 * i, 40 * start + i + 1
+            lines.append(f"host  cuda_runtime  cudaLaunchKernel  {launch}  1  correlation={number}")
+            lines.append(f"gpu0  kernel  gemm  {kernel}  6  correlation={number}")
+    trace = draw("\n".join(lines))
+    times = serving_times(trace)
+    assert times is not None
+    idle = dict(zip(CAUSES, times.idle.sum(0).tolist(), strict=True))
+    assert idle[cause] >= 12 * 36 * 14_000 and bottleneck(trace) == verdict

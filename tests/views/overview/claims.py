@@ -8,6 +8,7 @@ from tests.analyses.shared.test_typical_steps import pipeline
 from tests.support.claims import Claim, Said, launched, repeat, said_by
 from tests.support.memory_traces import STEPS, memory
 from tests.support.random_jobs.truth import found_texts
+from tests.support.serving import Workload, serve
 from tests.support.simulation.simulator import Delay, Simulation, ddp
 from tests.support.traces import draw, read
 from tests.views.overview.test_leaks import KEPT, of_card
@@ -193,6 +194,13 @@ CLAIMS = [
         drawn("gpu0 kernel gemm 0 100 stream=7\ngpu0 kernel gemm 300 100 stream=7\nhost cpu_op aten::mm 0 400"),
     ),
     Claim(
+        "No known fix outside the engine's settings would save {share} or more; {serving} says what to set.",
+        r"Serving says what to set\.",
+        lambda: of(serve(Workload())[0]),
+        "Overview has advice of its own",
+        lambda: of(serve(Workload(faults=dict.fromkeys(range(9, 400, 9), ("scheduler", 6000))))[0]),
+    ),
+    Claim(
         "No known fix would save {share} or more. Look at the gaps on the {timeline}.",
         r"No known fix would save 2% or more\. Look at the gaps on the timeline\.",
         steps(launched("gemm", 20, 400, 10), launched("gemm", 2_000, 7_900, 30, 2), WAIT.format(40, 9_900)),
@@ -268,7 +276,7 @@ CLAIMS = [
         steps(*BUSY, count=2),
     ),
     Claim(
-        "The model processes {rate} tokens/s: {tokens} in {duration} ({prompt} of prompts, {generated} generated, "
+        "The model processes {rate} tokens/s: {tokens} in {duration} ({prompt} of prompts, {generated}, "
         "by the names of {iterations}).",
         r"The model processes 133,000 tokens/s: 133 tokens in 1\.00 ms \(128 of prompts, 5 generated",
         drawn(SERVING),

@@ -59,7 +59,7 @@ CLAIMS = [
         served(replace(SCHEDULING, scopes=False)),
     ),
     Claim(
-        "{rate}; the {device} is busy for {busy} of an average iteration, so {work} the pace.",
+        "{rate}; the {device} is busy for {busy} of an average iteration, {pace}.",
         r"the GPU is busy for 81\.8% of an average iteration, so kernels set the pace\.",
         served(HEALTHY),
         "the scheduler stalls",
@@ -151,8 +151,8 @@ CLAIMS = [
         served(SLOW_PROMPTS),
     ),
     Claim(
-        "Twice the {now} requests would give up to {factor}× the tokens/s, if the KV cache has room.",
-        r"Twice the 9 requests would give up to 1\.5× the tokens/s",
+        "{now} requests instead of {before} would give up to {factor}× the tokens/s, if the KV cache has room.",
+        r"18 requests instead of 9 would give up to 1\.5× the tokens/s",
         served(HEALTHY),
         "a request costs more, and what all share costs less",
         served(replace(HEALTHY, law=(300, 0.42, 200, 0.021))),
@@ -209,7 +209,7 @@ CLAIMS = [
     ),
     Claim(
         "{family} in {place} takes {time} of the {all} of kernels in an average {phase}iteration, more than any "
-        "other origin.",
+        "other known origin.",
         r"Matrix product in aten::mm takes 100 µs of the 150 µs of kernels in an average decode iteration",
         by_origin(MM, RELU),
         "the other operator takes longer",

@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 
 from tests.support.serving import Workload, serve
-from tests.support.traces import draw
+from tests.support.traces import BUSY_HOST, draw
 from tests.support.views import ask
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
 from torch_tb_profiler.cli.screens.screen import plain as shown_text
 from torch_tb_profiler.cli.screens.serving import lay_out
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views._shared.text import first_sentence, plain, text
+from torch_tb_profiler.views.overview import ranks as beside_ranks
 from torch_tb_profiler.views.overview.advice import RULE_WORDS, build_recommendation
 from torch_tb_profiler.views.overview.build import build as overview
 from torch_tb_profiler.views.serving.build import TAB, build
@@ -144,3 +145,40 @@ def test_the_terminal_says_each_reason_once_for_all_rates_that_it_is_the_reason_
         "Time to first token and time in queue are",
         "Output, prompt, requests in a batch and KV cache are",
     ]
+
+
+def test_kernels_alone_set_no_pace_while_the_device_pauses_between_them() -> None:
+    lines = []
+    for start in range(0, 9600, 800):
+        lines.append(f"host  user_annotation  step[DECODE~bs=2]  {start}  90")
+        for i in range(40):
+            number = 40 * start + i + 1
+            lines.append(f"host  cuda_runtime  cudaLaunchKernel  {start + 2 * i}  1  correlation={number}")
+            lines.append(f"gpu0  kernel  gemm  {start + 12 + 20 * i}  6  correlation={number}")
+    headline = plain(build(draw("\n".join(lines)), NoParams()).headline)
+    assert "so kernels and the short pauses between them set the pace." in headline
+
+
+def test_drafts_are_no_generated_tokens_and_leave_the_time_between_tokens_unknown() -> None:
+    label = "host  user_annotation  step[VERIFY~bs=2~g_sq=8~g_sk=64~g_sqsq=32~g_sqsk=256]  {}  900"
+    trace = draw("\n".join(label.format(start) for start in range(0, 12_000, 1000)))
+    rates = build(trace, NoParams()).rates
+    assert rates.between_tokens_median_ns is None and "drafts" in rates.reasons["between_tokens_median_ns"]
+    assert "96 generated or drafted" in plain(overview(trace, NoParams()).explanation)
+    assert " generated, by" in plain(overview(serve(HEALTHY)[0], NoParams()).explanation)
+
+
+def test_the_overview_without_advice_of_its_own_says_who_has_some() -> None:
+    shown = overview(serve(HEALTHY)[0], NoParams())
+    assert build(serve(HEALTHY)[0], NoParams()).advice and not shown.recommendations
+    assert plain(shown.no_advice).endswith("Serving says what to set.")
+
+
+def test_beside_other_ranks_the_headline_keeps_the_rate() -> None:
+    alone, waiting = overview(serve(HEALTHY)[0], NoParams()), text("9% of it is waiting for other ranks")
+    rate = plain(first_sentence(alone.headline))
+    said = plain(beside_ranks.headline_beside_ranks(alone, [], waiting))
+    assert " tokens/s" in rate and said == f"{rate} 9% of it is waiting for other ranks."
+    trained = overview(draw(BUSY_HOST), NoParams())
+    said = plain(beside_ranks.headline_beside_ranks(trained, [], waiting))
+    assert said == f"{plain(first_sentence(trained.spent))} 9% of it is waiting for other ranks."

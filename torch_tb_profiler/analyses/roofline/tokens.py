@@ -19,6 +19,7 @@ class TokenCounts(msgspec.Struct, frozen=True):
     iterations
     prompt     tokens of prompts that went through the model
     generating  tokens of requests that generate: one for each request and iteration, more with drafts
+    drafts     whether drafts are among them, of which only some are accepted
     duration_ns  from the start of the first iteration to the end of the last, of its work on the device too
     event      row of the first iteration
     """
@@ -26,6 +27,7 @@ class TokenCounts(msgspec.Struct, frozen=True):
     iterations: int
     prompt: int
     generating: int
+    drafts: bool
     duration_ns: int
     event: int
 
@@ -54,4 +56,4 @@ def count_tokens(trace: Trace) -> TokenCounts | None:
         return None
     end = max(end, int(event_ends(trace)[work].max(initial=end)))
     prompt, generating = int(found.prompt_tokens.sum()), int(found.decode_tokens.sum())
-    return TokenCounts(len(found), prompt, generating, end - begin, int(found.event[0]))
+    return TokenCounts(len(found), prompt, generating, bool(found.speculative), end - begin, int(found.event[0]))

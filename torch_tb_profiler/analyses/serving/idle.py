@@ -46,13 +46,16 @@ sampling_sync    waiting for the sampled tokens, and handling them
 network          waiting for another process: KV transfer, broadcast of a batch
 idle             no request waits
 host_unrecorded  the loop's thread recorded nothing while requests were running
-kernel_gaps      between neighboring kernels, less than MIN_GAP_NS each
+kernel_gaps      between neighboring kernels, less than MIN_GAP_NS each, where the next one was launched in time
 """
 
 SCHEDULER, LAUNCH, SAMPLING, NETWORK, WAITING, UNRECORDED, KERNEL_GAPS = range(len(CAUSES))
 
 MIN_GAP_NS = 20_000
-"""A shorter pause of the device lies between neighboring kernels and says nothing about the host."""
+"""A shorter pause of the device lies between neighboring kernels: only their launches say if the host is late."""
+
+MAX_LATENCY_NS = 10_000
+"""A kernel begins at most this long after its launch if the device was waiting for it."""
 
 MAX_HOLE_NS = 10_000
 """A shorter pause between recorded calls belongs to them: the profiler doesn't record the code between calls."""
@@ -92,7 +95,7 @@ def serving_times(trace: Trace) -> ServingTimes | None:
     found = serving_iterations(trace)
     if found is None:
         return None
-    busy, owner_at_end = _work(trace, found)
+    busy, owner_at_end, launched = _work(trace, found)
     on_device = bool((found.device_end != ABSENT).any())
     running = running_before(found)
     gaps = Intervals(busy.ends[:-1], busy.starts[1:])
@@ -100,7 +103,10 @@ def serving_times(trace: Trace) -> ServingTimes | None:
     length = gaps.ends - gaps.starts
     idle = np.zeros((len(found), len(CAUSES)), np.int64)
     short = length < MIN_GAP_NS
-    np.add.at(idle[:, KERNEL_GAPS], number[short], length[short])
+    # Within an iteration only: between two of them the host may as well be scheduling.
+    late = short & (launched[1:] > gaps.starts - MAX_LATENCY_NS) & (owner_at_end[:-1] == number)
+    np.add.at(idle[:, LAUNCH], number[late], length[late])
+    np.add.at(idle[:, KERNEL_GAPS], number[short & ~late], length[short & ~late])
     gaps, number = Intervals(gaps.starts[~short], gaps.ends[~short]), number[~short]
     parts, uncertain = _split_gaps(trace, found, gaps, number, running, on_device)
     for cause in range(len(CAUSES)):
@@ -117,19 +123,27 @@ def serving_times(trace: Trace) -> ServingTimes | None:
     return ServingTimes(begin, end, work, idle, running, on_device, certain)
 
 
-def _work(trace: Trace, found: ServingIterations) -> tuple[Intervals, Int64]:
-    """Return when any work of the iterations runs, and the iteration of what starts each interval."""
-    rows, _ = device_launches(trace)
-    rows = rows[found.owner[rows] >= 0]
+def _work(trace: Trace, found: ServingIterations) -> tuple[Intervals, Int64, Int64]:
+    """Return when any work of the iterations runs, and of what starts each interval its iteration and launch.
+
+    The launch is the start of the call in ns; ABSENT where none is recorded, and for all but the first kernel of a
+    replayed graph.
+    """
+    rows, calls = device_launches(trace)
+    mine = found.owner[rows] >= 0
+    rows, calls = rows[mine], calls[mine]
     if len(rows) == 0:
         busy = merge(found.host_start, found.host_end)
         number = np.searchsorted(found.host_start, busy.starts, "right") - 1
-        return busy, number
-    start, owner = trace.events.start[rows], found.owner[rows]
+        return busy, number, np.full(len(number), ABSENT, np.int64)
+    order = np.argsort(trace.events.start[rows], kind="stable")
+    rows, calls = rows[order], calls[order]
+    start = trace.events.start[rows]
     busy = merge(start, event_ends(trace)[rows])
-    order = np.argsort(start, kind="stable")
-    first = np.searchsorted(start[order], busy.starts)
-    return busy, owner[order][np.minimum(first, len(order) - 1)].astype(np.int64)
+    first = np.minimum(np.searchsorted(start, busy.starts), len(rows) - 1)
+    launched = np.where(calls >= 0, trace.events.start[calls], ABSENT)
+    launched[1:][calls[1:] == calls[:-1]] = ABSENT
+    return busy, found.owner[rows[first]].astype(np.int64), launched[first]
 
 
 def _split_gaps(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torch_tb_profiler.analyses.serving.idle import WAITING, ServingTimes, serving_times
+from torch_tb_profiler.analyses.serving.idle import KERNEL_GAPS, WAITING, ServingTimes, serving_times
 from torch_tb_profiler.analyses.serving.stalls import PREFILL_BLOCKS, Stall, serving_stalls
 from torch_tb_profiler.analyses.serving.summary import (
     PhaseSummary,
@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.serving.summary import (
     phase_summaries,
     serving_rates,
 )
-from torch_tb_profiler.analyses.serving.verdict import ServingVerdict, serving_verdict
+from torch_tb_profiler.analyses.serving.verdict import MIN_LOST_SHARE, ServingVerdict, serving_verdict
 from torch_tb_profiler.base.format import format_duration, format_number, format_ratio
 from torch_tb_profiler.base.grammar import agree, capitalize, plural
 from torch_tb_profiler.model.devices import device_kind, devices
@@ -104,12 +104,22 @@ def serving_headline(facts: ServingFacts) -> Text:
                 text("{rate}.", rate=rate),
             )
     return text(
-        "{rate}; the {device} is busy for {busy} of an average iteration, so {work} the pace.",
+        "{rate}; the {device} is busy for {busy} of an average iteration, {pace}.",
         rate=rate,
         device=facts.device,
         busy=format_ratio(1 - idle),
-        work="kernels set" if facts.times.on_device else "the model sets",
+        pace=_what_sets_the_pace(facts, idle),
     )
+
+
+def _what_sets_the_pace(facts: ServingFacts, idle: float) -> str:
+    """Say what sets the pace of an engine whose host is no bottleneck; `idle`: share of an average iteration."""
+    total, pauses = int(facts.times.duration.sum()), int(facts.times.idle[:, KERNEL_GAPS].sum())
+    if pauses >= MIN_LOST_SHARE * total > 0:
+        return "so kernels and the short pauses between them set the pace"
+    if idle > 0.5:
+        return "and several causes share its idle time"
+    return "so kernels set the pace" if facts.times.on_device else "so the model sets the pace"
 
 
 def _rate(facts: ServingFacts) -> Text:

@@ -17,6 +17,7 @@ from torch_tb_profiler.analyses.roofline.tokens import count_tokens
 from torch_tb_profiler.analyses.roofline.utilization import utilization
 from torch_tb_profiler.analyses.schedule.path import bottleneck_times, unexplained_sync_ns
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
+from torch_tb_profiler.analyses.serving.advice import serving_advice
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.utilization import utilizations
 from torch_tb_profiler.analyses.tracks.sources import name_of
@@ -99,9 +100,7 @@ def build(trace: Trace, params: NoParams) -> Overview:
         hardware=hardware,
         gains=words.savings_note(recommendations, schedule(trace).explained_share, reason, alone=alone),
         recommendations=recommendations,
-        no_advice=()
-        if recommendations
-        else words.no_advice_sentence(first.average, no_advice_reason(trace), kind, first.step_noun),
+        no_advice=() if recommendations else _no_advice(trace, first.average, kind),
         reasons=reasons,
     )
 
@@ -114,6 +113,14 @@ def _headline(trace: Trace, spent: Text, recommendations: Sequence[Recommendatio
     if facts is not None and facts.verdict.bottleneck is not None:
         return serving_headline(facts)
     return words.headline(spent, recommendations)
+
+
+def _no_advice(trace: Trace, average: Average | None, kind: str | None) -> Text:
+    """Say why there is no advice, or that only the engine's settings help."""
+    reason = no_advice_reason(trace)
+    if reason is None and serving_advice(trace):
+        return words.no_iteration_advice_sentence()
+    return words.no_advice_sentence(average, reason, kind, step_noun(trace))
 
 
 def build_preview(trace: Trace, params: NoParams) -> Overview:

@@ -36,7 +36,16 @@ from torch_tb_profiler.views._shared.job.wording import (
     time_base,
     verdict_headline,
 )
-from torch_tb_profiler.views._shared.text import Phrase, Text, device_noun, link, plain, sentences, text
+from torch_tb_profiler.views._shared.text import (
+    Phrase,
+    Text,
+    device_noun,
+    first_sentence,
+    link,
+    plain,
+    sentences,
+    text,
+)
 from torch_tb_profiler.views.overview.advice import build_recommendation, gain_text
 from torch_tb_profiler.views.overview.payload import Average, Overview, Recommendation
 from torch_tb_profiler.views.overview.recorded import recorded_device_type
@@ -86,7 +95,7 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
     recommendations.sort(key=lambda advice: -advice_priority(advice.id, advice.gain_ns))
     return replace(
         alone,
-        headline=headline(alone.spent, recommendations, _waiting_clause(average, waiting, base)),
+        headline=headline_beside_ranks(alone, recommendations, _waiting_clause(average, waiting, base)),
         gains=alone.gains if {advice.basis for advice in recommendations} & {"what_if", "share"} else (),
         recommendations=recommendations,
         no_advice=()
@@ -97,6 +106,18 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
         beside=_waiting_and_stragglers(members, verdict, waiting, by_kernels),
         waiting=waiting,
     )
+
+
+def headline_beside_ranks(alone: Overview, recommendations: list[Recommendation], waiting: Text) -> Text:
+    """Return the headline beside the other ranks; of an inference engine it keeps its rate.
+
+    An engine's headline begins with its rate, that of other traces with how a step is spent.
+    """
+    said = first_sentence(alone.headline)
+    if plain(said) == plain(first_sentence(alone.spent)):
+        return headline(alone.spent, recommendations, waiting)
+    about_job = any(advice.basis == "ranks" for advice in recommendations)
+    return headline(said, recommendations, waiting) if waiting or about_job else alone.headline
 
 
 def _corrected_advice(

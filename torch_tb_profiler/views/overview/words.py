@@ -437,13 +437,13 @@ def throughput_sentence(tokens: TokenCounts | None) -> Text:
     if tokens is None:
         return ()
     return text(
-        "The model processes {rate} tokens/s: {tokens} in {duration} ({prompt} of prompts, {generated} generated, "
+        "The model processes {rate} tokens/s: {tokens} in {duration} ({prompt} of prompts, {generated}, "
         "by the names of {iterations}).",
         tokens=plural(tokens.prompt + tokens.generating, "token"),
         duration=format_duration(tokens.duration_ns),
         rate=format_number(tokens.per_second),
         prompt=f"{tokens.prompt:,}",
-        generated=f"{tokens.generating:,}",
+        generated=f"{tokens.generating:,} generated{' or drafted' if tokens.drafts else ''}",
         iterations=Phrase(plural(tokens.iterations, "iteration"), link("trace", event=tokens.event)),
     )
 
@@ -452,6 +452,15 @@ def iterations_sentence() -> Text:
     """Say what a step is in the trace of an inference engine, and which tab says more."""
     return text(
         "{serving} shows what an iteration of the engine costs and what to set.",
+        serving=Phrase("Serving", link("serving")),
+    )
+
+
+def no_iteration_advice_sentence() -> Text:
+    """Say that no advice of the Overview applies to an engine, and where there is some."""
+    return text(
+        "No known fix outside the engine's settings would save {share} or more; {serving} says what to set.",
+        share=format_ratio(MIN_GAIN_SHARE),
         serving=Phrase("Serving", link("serving")),
     )
 

@@ -145,7 +145,9 @@ def _rates(found: ServingIterations, rates: ServingRates) -> Rates:
     if rates.prompt is None:
         reasons["prompt_tokens_per_s"] = single
     if between is None:
-        reasons["between_tokens_median_ns"] = "fewer than 2 iterations decode"
+        reasons["between_tokens_median_ns"] = (
+            words.DRAFTS if found.speculative else "fewer than 2 iterations decode"
+        )
     if requests is None:
         reasons["requests_mean"] = uncounted
     if kv is None:

@@ -115,7 +115,7 @@ def _headline(work: list[IterationWork], phase: str | None, count: int, total: i
     return sentences(
         text(
             "{family} in {place} takes {time} of the {all} of kernels in an average {phase}iteration, more than "
-            "any other origin.",
+            "any other known origin.",
             family=Phrase(capitalize(named.family), link("trace", event=str(named.longest))),
             place=named.module or named.operator or "",
             phase=f"{phase} " if phase else "",
