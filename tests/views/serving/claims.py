@@ -151,7 +151,7 @@ CLAIMS = [
         served(SLOW_PROMPTS),
     ),
     Claim(
-        "{now} requests instead of {before} would give up to {factor}× the tokens/s, if the KV cache has room.",
+        "{now} requests instead of {before} would give up to {factor}× the tokens/s if the KV cache has room.",
         r"18 requests instead of 9 would give up to 1\.5× the tokens/s",
         served(HEALTHY),
         "a request costs more, and what all share costs less",
