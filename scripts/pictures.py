@@ -72,7 +72,7 @@ PICTURES = [
     Picture("serving-dark", {"view": "serving", "run": "serving"}, "dark"),
     Picture("lightning-light", {"view": "lightning", "run": "lightning"}),
     Picture("lightning-dark", {"view": "lightning", "run": "lightning"}, "dark"),
-    Picture("snapshot-light", SNAPSHOT, height=1500, shows="Rank 2 differs most"),
+    Picture("snapshot-light", SNAPSHOT, height=1500, shows="Rank 2 differs most: its peak"),
     Picture("memory-dark", {"view": "memory", "run": "transformer"}, "dark"),
     Picture("distributed-light", {"view": "distributed", "run": JOB}, height=1300),
     Picture("distributed-dark", {"view": "distributed", "run": JOB}, "dark", 1300),
