@@ -2,6 +2,7 @@ import type { ServingOrigins } from '../../api/types';
 import { formatDuration, formatRatio } from '../../base/format';
 import { useView } from '../../state/queries';
 import { Panel } from '../../widgets/Panel';
+import { ScrollArea } from '../../widgets/ScrollArea';
 import { Sentence } from '../../widgets/Sentence';
 import css from './index.module.css';
 
@@ -32,7 +33,7 @@ export function Origins({ run, worker, span, onOpen }: Props) {
       <p className={css.ranksHeadline}>
         <Sentence text={work.headline} />
       </p>
-      <div className="scroll">
+      <ScrollArea label="Kernels by module and operator">
         <table className={css.table} data-part="origins">
           <thead>
             <tr>
@@ -66,7 +67,7 @@ export function Origins({ run, worker, span, onOpen }: Props) {
             )}
           </tbody>
         </table>
-      </div>
+      </ScrollArea>
     </Panel>
   );
 }

@@ -2,6 +2,7 @@ import type { ServingRankRow, ServingRanks } from '../../api/types';
 import { formatCount, formatDuration, formatNumber } from '../../base/format';
 import { useView, useWorkers } from '../../state/queries';
 import { Panel } from '../../widgets/Panel';
+import { ScrollArea } from '../../widgets/ScrollArea';
 import { Sentence } from '../../widgets/Sentence';
 import css from './index.module.css';
 
@@ -24,7 +25,7 @@ export function Ranks({ run, span }: Props) {
       <p className={css.ranksHeadline}>
         <Sentence text={ranks.headline} />
       </p>
-      <div className="scroll">
+      <ScrollArea label="Ranks">
         <table className={css.table} data-part="ranks">
           <thead>
             <tr>
@@ -42,7 +43,7 @@ export function Ranks({ run, span }: Props) {
             ))}
           </tbody>
         </table>
-      </div>
+      </ScrollArea>
     </Panel>
   );
 }

@@ -7,6 +7,7 @@ import { useTableState } from '../../state/table';
 import { Answer } from '../../widgets/Answer';
 import { SavePicture } from '../../widgets/charts/SavePicture';
 import { Panel } from '../../widgets/Panel';
+import { ScrollArea } from '../../widgets/ScrollArea';
 import { Sentence, TextWithCode } from '../../widgets/Sentence';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
@@ -92,9 +93,9 @@ export default function ServingView({ payload, crumb, run, worker, span }: Props
         <div className={css.column}>
           <Panel title={`Where ${shares.title} goes, ${formatDuration(shares.duration)}`}>
             <Parts payload={payload} shares={shares} />
-            <div className="scroll">
+            <ScrollArea label="Phases">
               <PhaseTable phases={payload.phases} />
-            </div>
+            </ScrollArea>
           </Panel>
           {payload.advice.length > 0 && (
             <Panel title="What to set">
