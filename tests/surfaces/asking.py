@@ -19,15 +19,16 @@ from tests.corpus import real_traces
 from torch_tb_profiler.api.tables import without_links
 from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.cli import main
+from torch_tb_profiler.executors.job import ProgressTuple
 from torch_tb_profiler.http import App
-from torch_tb_profiler.ingest import Progress
 from torch_tb_profiler.mcp.tools import Tools
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.report import collect
 from torch_tb_profiler.report.collect import Contents
 from torch_tb_profiler.session import Answer, Root, Session
-from torch_tb_profiler.session.jobs import Loaded, LoadRequest, analyze
+from torch_tb_profiler.session.jobs import Loaded, LoadRequest, analyze, load_file
 
 REPORT_BYTES = 3_500_000
 """Of answers: what is left of 5 MB beside the page."""
@@ -63,12 +64,20 @@ class Remembering(Session):
         return self._answered[key]
 
 
-def recall_trace(request: LoadRequest, cache: object, report: Callable[[Progress], None]) -> Loaded:
-    """Return what another test has read of a file of the corpus, instead of reading it again."""
-    trace = real_traces.outcome(Path(request.id.uri.removeprefix("file://")).resolve())
-    if not isinstance(trace, Trace):
-        raise trace
-    return Loaded(*analyze(trace), cached=False, trace=trace)
+def recall_traces(corpus: Path) -> Callable[..., Loaded]:
+    """Return what loads files: those of the corpus that another test has read are not read again."""
+    traces = (corpus / "traces").resolve()
+
+    def load(request: LoadRequest, cache: Cache, report: Callable[[ProgressTuple], None]) -> Loaded:
+        path = Path(request.id.uri.removeprefix("file://")).resolve()
+        if not path.is_relative_to(traces):
+            return load_file(request, cache, report)
+        trace = real_traces.outcome(path)
+        if not isinstance(trace, Trace):
+            raise trace
+        return Loaded(*analyze(trace), cached=False, trace=trace)
+
+    return load
 
 
 class Surfaces:

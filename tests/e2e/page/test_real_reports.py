@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.corpus import real_traces
 from tests.e2e.test_report import NUMBERS
 from tests.report.test_report import answers, embedded_data
-from tests.surfaces.asking import recall_trace
+from tests.surfaces.asking import recall_traces
 from torch_tb_profiler.cli import main
 from torch_tb_profiler.cli.report import MAX_BYTES
 from torch_tb_profiler.views import SLUGS
@@ -35,7 +35,7 @@ RUNS = (
 def test_every_view_of_a_real_run_is_drawn_from_disk(
     open_report: Callable[..., Page], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: str
 ) -> None:
-    monkeypatch.setattr("torch_tb_profiler.session.jobs.load_file", recall_trace)
+    monkeypatch.setattr("torch_tb_profiler.session.jobs.load_file", recall_traces(corpus))
     monkeypatch.setenv("TORCH_PROFILER_CACHE_BYTES", "0")
     monkeypatch.setenv("TORCH_PROFILER_SMALL_FILE_BYTES", str(1 << 50))
     report = tmp_path / "report.html"
