@@ -131,7 +131,7 @@ def test_collecting_a_log_waits_for_nothing(tmp_path: Path) -> None:
 
     class Waiting(Session):
         def close(self) -> None:
-            assert may_close.wait(60)
+            assert may_close.wait(PATIENCE)
             super().close()
             closed_by.append(threading.current_thread())
 

@@ -10,6 +10,7 @@ import pytest
 from werkzeug.test import Client
 
 from tests.support.traces import document, event
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
 from torch_tb_profiler.http.query import PAGE_HEADER
@@ -25,6 +26,8 @@ def session(tmp_path: Path) -> Iterator[Session]:
     (tmp_path / "run" / "w.pt.trace.json").write_bytes(document([event("host cpu_op aten::mm 0 10")]))
     with Session([Root(str(tmp_path))], Settings(cache_bytes=0)) as session:
         session.scan()
+        # Read before it is asked about: answers about a file that is being read differ from each other.
+        assert session.view("overview", wait=True, timeout=PATIENCE).payload is not None
         yield session
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.logs import all_payloads, expected_payloads, open_log, payload, settings, trace, write_log
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.base.errors import StorageError, TooLargeError
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.executors.processes import ProcessExecutor
@@ -33,10 +33,10 @@ def test_a_worker_out_of_memory_fails_its_job_and_takes_the_next() -> None:
     pytest.importorskip("resource")
     executor = ProcessExecutor(1, memory=1 << 30)
     try:
-        assert executor.submit(_take, 1000).result(60) == 1000
+        assert executor.submit(_take, 1000).result(PATIENCE) == 1000
         with pytest.raises(MemoryError):
-            executor.submit(_take, 2 << 30).result(60)
-        assert executor.submit(_take, 1000).result(60) == 1000
+            executor.submit(_take, 2 << 30).result(PATIENCE)
+        assert executor.submit(_take, 1000).result(PATIENCE) == 1000
     finally:
         executor.shutdown()
 

@@ -124,7 +124,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing_but_time(
             pipe.write_text("go")
         for key in keys:
             assert session.wait(key, PATIENCE)
-        assert [future.result(30) for future in held] == ["go", "go"]
+        assert [future.result(PATIENCE) for future in held] == ["go", "go"]
         assert payloads(session) == expected
 
 
@@ -248,7 +248,7 @@ def _check_progress(workers: Cluster) -> None:
             assert until(lambda: executor.progress(future) is not None)
             assert executor.progress(future) == ("reading", workers.workers[0].pid, 2, 3)
             end.write("go")
-        assert future.result(30) == "go"
+        assert future.result(PATIENCE) == "go"
         assert executor.progress(future) is None
     finally:
         executor.shutdown()

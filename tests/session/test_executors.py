@@ -28,13 +28,13 @@ def _die() -> None:
 def test_a_killed_worker_fails_its_own_job_and_the_next_one_works() -> None:
     executor = ProcessExecutor(1)
     try:
-        pid = executor.submit(_pid).result(60)
+        pid = executor.submit(_pid).result(PATIENCE)
         assert pid != os.getpid()
         killed, after = executor.submit(_die), executor.submit(_pid)
         with pytest.raises(WorkerDiedError) as caught:
-            killed.result(60)
+            killed.result(PATIENCE)
         assert caught.value.hint
-        assert after.result(60) not in (pid, os.getpid())
+        assert after.result(PATIENCE) not in (pid, os.getpid())
     finally:
         executor.shutdown()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,29 @@ def test_a_run_that_vanishes_while_a_request_is_answered_is_not_found(
             response = client.get(f"/{route}?run=gone")
             assert response.status_code == 404, (route, response.text)
             assert response.json is not None and "gone" in response.json["error"]["where"]
+
+
+def test_a_log_folder_that_vanishes_while_it_is_listed_is_an_error_and_its_runs_stay(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of a listing looks like a folder with fewer files: it is never taken for one."""
+    away, scandir = folder.with_name("away"), os.scandir
+
+    def list_and_rename(path: str) -> Any:
+        listing = scandir(path)
+        if path == str(folder):
+            folder.rename(away)
+        return listing
+
+    with Session([Root(str(folder))], Settings(cache_bytes=0)) as session:
+        known = session.scan().runs
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "scandir", list_and_rename)
+            assert session.scan().runs == known
+        assert session.error is not None and session.error.where == str(folder)
+        away.rename(folder)
+        assert session.scan().runs == known
+        assert session.error is None
 
 
 def test_two_unnamed_folders_with_a_run_of_one_name_both_show_it(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_the_workers_that_are_ready_are_shown_while_others_load(
     ready = {}
     for worker in run.workers[:2]:
         key = session.load(worker.spans[0])
-        session.wait(key, 60)
+        session.wait(key, PATIENCE)
         ready[worker.name] = key
     monkeypatch.setattr(Loader, "load", lambda *_, **__: Future())
     answer = session.view("counts", run="job")

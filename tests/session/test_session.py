@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,9 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Catalog
 from torch_tb_profiler.executors.processes import ProcessExecutor
-from torch_tb_profiler.session import Root, Session, loading, open_traces
+from torch_tb_profiler.session import Root, Session, loading, log, open_traces
 from torch_tb_profiler.session.cache.entries import entry_key
-from torch_tb_profiler.session.log import SETTLED_SECONDS, LogFolders
+from torch_tb_profiler.session.log import LogFolders
 
 
 def trace(count: int = 50, name: str = "aten::add", cat: str = "cpu_op") -> bytes:
@@ -147,15 +146,15 @@ def test_a_growing_file_is_left_alone_until_two_listings_agree(
 ) -> None:
     allowed, scan = threading.Event(), LogFolders.scan
 
-    def scan_stepwise(log: LogFolders) -> Catalog:
+    def scan_stepwise(folders: LogFolders) -> Catalog:
         """Lists once; the next listing waits until it is allowed."""
-        if log.scanned:
+        if folders.scanned:
             assert allowed.wait(PATIENCE)
-        return scan(log)
+        return scan(folders)
 
     monkeypatch.setattr(LogFolders, "scan", scan_stepwise)
-    changed = time.time() + SETTLED_SECONDS / 2
-    os.utime(folder / "run" / "w.1.pt.trace.json", (changed, changed))
+    # No file is old enough for the first listing, however long that takes to begin.
+    monkeypatch.setattr(log, "SETTLED_SECONDS", 1e9)
     with Session([Root(str(folder))], settings(poll_seconds=0.1)) as session:
         session.start()
         until(lambda: session.scanned)
@@ -286,7 +285,7 @@ def test_a_file_that_is_asked_for_after_the_session_was_closed_fails_at_once(fol
     session = Session([Root(str(folder))], settings())
     session.scan()
     session.close()
-    state = session.view("overview", "run", "w", None, wait=True, timeout=60).state
+    state = session.view("overview", "run", "w", None, wait=True, timeout=PATIENCE).state
     assert state.error is not None
     assert (state.error.code, state.error.message) == ("usage", "the log is closed")
 

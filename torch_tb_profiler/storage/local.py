@@ -36,11 +36,15 @@ class LocalLocation:
         if os.path.isfile(self.url):
             self.name = os.path.basename(self._folder) or self._folder
             return Scan([_entry(os.path.basename(self.url), os.stat(self.url))])
-        if not os.path.isdir(self.url):
-            raise StorageError("there is no such folder or file", where=self.url, hint="check the path")
+        self._check_exists()
         scan = Scan()
         self._walk(self.url, "", scan, frozenset())
+        self._check_exists()  # what was removed or renamed on the way looks like a folder with fewer files
         return scan
+
+    def _check_exists(self) -> None:
+        if not os.path.isdir(self.url):
+            raise StorageError("there is no such folder or file", where=self.url, hint="check the path")
 
     @property
     def _folder(self) -> str:
