@@ -47,8 +47,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         )
     add_selection(parser)
     parser.epilog = (
-        "two memory snapshots are compared by site of allocation; "
-        "--span and --base-span accept several spans of one worker, which count as recordings: --span 1,2,3"
+        "two memory snapshots are compared by site of allocation; --span and --base-span accept several spans of "
+        "one worker, which count as recordings: --span 1,2,3"
     )
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format; default: table")
     add_table_size(parser)

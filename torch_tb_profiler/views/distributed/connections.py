@@ -166,8 +166,8 @@ def _headline(aligned: Sequence[RankSource], late: Sequence[RankSource]) -> Text
 def _details(total: int, drawn: int, unaligned: Sequence[str]) -> Text:
     """Say how many collectives connect the ranks, how to read them, and which workers are left out."""
     connections = text(
-        "{collectives} in this window{longest}, connected across ranks: "
-        "each rank's arrival on the left, the common end on the right.",
+        "{collectives} in this window{longest}, connected across ranks: each rank's arrival on the left, the "
+        "common end on the right.",
         collectives=plural(total, "collective"),
         longest=f" (longest {drawn:,} drawn)" if drawn < total else "",
     )

@@ -37,8 +37,8 @@ def null_reasons(comparison: RankComparison) -> dict[str, Text]:
         reasons["latency_ns"] = reasons["exposed_ns"] = "the operation's kernel isn't in the trace"
     if missing.unknown_members:
         reasons["ranks"] = (
-            "the traces don't record which ranks are in the process group; "
-            "operations of several groups may appear as one"
+            "the traces don't record which ranks are in the process group; operations of several groups may "
+            "appear as one"
         )
     if missing.unnamed_groups:
         reasons["name"] = "the trace doesn't record in which process group it communicates"

@@ -171,8 +171,8 @@ def _culprit_stacks(found: HangDiagnosis, job: JobDumps, rank: int) -> list[Hang
     if dump is None or dump.pending:
         return []
     how = (
-        "A flight recorder doesn't say where a rank is between calls. "
-        f"Run `py-spy dump --pid <pid> > rank{rank}.stack.txt` on its node, and put the file beside the dumps."
+        "A flight recorder doesn't say where a rank is between calls. Run `py-spy dump --pid <pid> > "
+        f"rank{rank}.stack.txt` on its node, and put the file beside the dumps."
     )
     last = max(dump.recent, key=lambda call: call.created_ns, default=None)
     if last is None:

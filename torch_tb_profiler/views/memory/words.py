@@ -99,8 +99,7 @@ def rising_sentence(device: str, rising: RisingLive, noun: str) -> Text:
     what = name if rising.name is None else Phrase(name, link("memory", device=device, q=name))
     return text(
         "Live memory still rises by {size} per {noun}: {name} allocates more in each {noun} than the last one "
-        "released. "
-        "Collect results in a list or a preallocated tensor instead of concatenating them.",
+        "released. Collect results in a list or a preallocated tensor instead of concatenating them.",
         size=format_bytes(rising.per_step),
         noun=noun,
         name=what,

@@ -199,11 +199,9 @@ RULE_WORDS = {
     ("small_collectives", "ddp"): RuleWords(
         "Use larger gradient buckets",
         "{subject} runs {count} times per step with a median of {message}, too little for its links: latency "
-        "makes "
-        "up most of it. In one bucket, these gradients would save {time} of {base}.",
+        "makes up most of it. In one bucket, these gradients would save {time} of {base}.",
         "a training step all-reduces at least 8 messages of up to 1 MiB, and what they take beyond the first "
-        "one and "
-        f"4 GB/s costs {_COST}",
+        f"one and 4 GB/s costs {_COST}",
         "each bucket overlaps with the backward pass, which one large bucket at its end doesn't.",
         "DistributedDataParallel(model, bucket_cap_mb=25, gradient_as_bucket_view=True)",
         late=True,
@@ -212,9 +210,8 @@ RULE_WORDS = {
         "Exchange gradients in buckets",
         "{subject} runs {count} times per step with a median of {message}, one after the other: latency makes up "
         "most of it. In one bucket, these messages would save {time} of {base}.",
-        "a training step all-reduces at least 8 messages of up to 1 MiB in a row, and what they take beyond "
-        "the first "
-        f"one and 4 GB/s costs {_COST}",
+        "a training step all-reduces at least 8 messages of up to 1 MiB in a row, and what they take beyond the "
+        f"first one and 4 GB/s costs {_COST}",
         "each result is needed before the next message is known.",
         "flat = torch._utils._flatten_dense_tensors(grads)\n"
         "dist.all_reduce(flat)  # once, then copy back; or wrap the model in DistributedDataParallel",
@@ -223,8 +220,7 @@ RULE_WORDS = {
     ("contention", ""): RuleWords(
         "Give collectives fewer multiprocessors",
         "While collectives run, {subject} takes {share} of its time alone, on equal sizes. What kernels take "
-        "longer "
-        "beside collectives is {time} of {base}.",
+        "longer beside collectives is {time} of {base}.",
         "kernels of equal name and size have a median at least 15% longer beside collectives than alone (three "
         f"calls of each), and the difference costs {_COST}",
         "the collectives then take longer than the kernels gain: measure both.",
@@ -233,9 +229,8 @@ RULE_WORDS = {
     ("communication", "ddp_16_bit"): RuleWords(
         "Exchange gradients less often",
         "For {time} of {base}, 16-bit gradients are all-reduced{overlap}.",
-        f"all-reduce of DistributedDataParallel in training, of gradients in 16-bit types, neither overlapped "
-        "with "
-        f"kernels nor explained by waiting, costs {_COST}",
+        "all-reduce of DistributedDataParallel in training, of gradients in 16-bit types, neither overlapped "
+        f"with kernels nor explained by waiting, costs {_COST}",
         "the effective batch may not grow.",
         "with model.no_sync(): ...  # all but every n-th batch",
         late=True,

@@ -470,8 +470,7 @@ def uneven_work_sentence(comparison: RankComparison, uneven: UnevenWork, saving:
     """Say which rank has more or less work than the others, what shows it, and what an even split would save."""
     return text(
         "Work is uneven: {rank} computes {ratio} × as long as {other}, as {name} runs on {size} instead of "
-        "{typical}. "
-        "Split evenly, the same work would save {saving} {per_step}.",
+        "{typical}. Split evenly, the same work would save {saving} {per_step}.",
         rank=rank_names([comparison.sources[uneven.member]], capital=False),
         ratio=f"{uneven.ratio:.2f}",
         other="the other rank" if len(comparison.sources) == 2 else "the median rank",

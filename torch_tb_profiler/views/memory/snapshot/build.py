@@ -309,8 +309,8 @@ def _reasons(
         reasons["requested_bytes"] = "the file does not record requested sizes (PyTorch before 2.1)"
     if snapshot.facts.incomplete is not None and not snapshot.facts.preview:
         reasons["incomplete"] = (
-            f"only part of the file could be read: {snapshot.facts.incomplete}; "
-            "bytes in use and reserved lack what was allocated before its history"
+            f"only part of the file could be read: {snapshot.facts.incomplete}; bytes in use and reserved lack "
+            "what was allocated before its history"
         )
     if snapshot.facts.skipped:
         count = snapshot.facts.skipped
