@@ -8,6 +8,7 @@ import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import BinaryIO, cast
 
 import pytest
@@ -58,8 +59,12 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         return read_trace(io.BytesIO(TRACE))
 
     second = TraceFormat("lines", (".lines", ".lines.json"), lambda head: head.startswith(b"lines"), parse)
-    known = (*formats.trace_formats(), second)
-    monkeypatch.setattr(formats, "_trace_formats", lambda _: known)
+    module = ModuleType("torch_tb_profiler.ingest.lines")
+    vars(module)["FORMATS"] = (second,)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(formats, "IMPORTERS", (*formats.IMPORTERS, "lines"))
+    for kept in (formats._formats, formats._trace_formats, formats._suffixes):
+        kept.cache_clear()  # of an earlier test, whose list is another
     return parsed
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.support.jobs import CULPRIT, Job, ddp
 from tests.support.simulation.cached_jobs import cache_job
 from torch_tb_profiler.cache import Cache
+from torch_tb_profiler.cache.cache import append_checksum
 from torch_tb_profiler.session import open_session
 from torch_tb_profiler.session.answers.run import RunAnswers
 
@@ -129,3 +130,43 @@ def test_answers_about_small_jobs_are_not_kept(tmp_path: Path, monkeypatch: pyte
     with open_session(str(tmp_path / "log")) as session:
         ask(session, "distributed")
     assert not list((tmp_path / "cache").glob("*.distributed.json"))
+
+
+def test_the_summaries_of_a_large_job_are_read_from_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Later servers open none of the files of the ranks; without that file they read each of them."""
+    monkeypatch.setenv("TORCH_PROFILER_CACHE_DIR", str(tmp_path / "cache"))
+    cache_job(tmp_path / "log" / "job", Cache(str(tmp_path / "cache"), 2**30), 64)
+    read: list[str] = []
+    load = Cache.load_json
+
+    def count(self: Cache, key: str, name: str) -> bytes | None:
+        read.append(name)
+        return load(self, key, name)
+
+    monkeypatch.setattr(Cache, "load_json", count)
+
+    def answer() -> dict[str, Any]:
+        read.clear()
+        with open_session(str(tmp_path / "log")) as session:
+            return ask(session, "distributed")
+
+    first = answer()
+    assert read.count("summary") == 64
+    assert answer() == first and read == ["summaries", "distributed"]
+    (kept,) = (tmp_path / "cache").glob("*.summaries.json")
+    for damaged in (kept.read_bytes()[:-9], append_checksum(b"[]"), append_checksum(b'[{"events": 3}]')):
+        kept.write_bytes(damaged)
+        assert answer() == first and read.count("summary") == 64
+
+
+def test_summaries_that_are_not_in_the_cache_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Very small files are read again faster than they are cached: a summary alone would promise the rest."""
+    monkeypatch.setenv("TORCH_PROFILER_CACHE_DIR", str(tmp_path / "cache"))
+    write(tmp_path / "log" / "job", Job(64, ddp(64), steps=2).documents())
+    for _ in range(2):
+        with open_session(str(tmp_path / "log")) as session:
+            assert ask(session, "distributed")["rank_count"] == 64
+            assert ask(session, "distributed/ranks", limit="2")["total"] == 64
+    assert not list((tmp_path / "cache").glob("*.summaries.json"))

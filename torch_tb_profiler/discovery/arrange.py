@@ -89,7 +89,8 @@ def arrange_runs(
             trace = replace(trace, run=file.path)
         if (place := ascend.place(file.path)) is not None:
             trace = _TraceFile(place.run or root_name, place.worker, place.rank, place.stamp, file)
-        trace = replace(trace, file=trace.file.with_rank(trace.rank))
+        if trace.rank is not None:
+            trace = replace(trace, file=trace.file.with_rank(trace.rank))
         if file.path in companions:
             shared = any(owner_counts[each.path] > 1 for each in companions[file.path])
             trace = replace(trace, file=trace.file.with_companions(companions[file.path], shared))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Literal
@@ -63,6 +62,8 @@ class ListedFile:
 
     def with_rank(self, rank: int | None) -> ListedFile:
         """Return the file with the rank that names around it give."""
+        if rank is None and self.rank is None:
+            return self
         return replace(self, id=FileId(self.id.uri, ranked_identity(self.id.identity, rank)), rank=rank)
 
     def with_companions(self, beside: Sequence[ListedFile], shared: bool = False) -> ListedFile:
@@ -98,7 +99,7 @@ class ListedFile:
     @property
     def name(self) -> str:
         """The file's name without folders."""
-        return posixpath.basename(self.path)
+        return self.path.rpartition("/")[2]
 
     def open(self) -> BinaryIO:
         """Open the file for reading; raise StorageError on failure."""

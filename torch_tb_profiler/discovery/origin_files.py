@@ -63,6 +63,8 @@ def is_metrics_file(path: str) -> bool:
 
 def origin_kind(path: str) -> OriginKind | None:
     """Return what the name of a file says that it holds about a trace, None if nothing."""
+    if not _may_be_origin(path):
+        return None
     if path.endswith(STACKS_SUFFIX):
         return "stacks"
     if _COMPILE_LOG.match(path):
@@ -76,9 +78,26 @@ def origin_kind(path: str) -> OriginKind | None:
     return "capture" if _CAPTURE.match(path) else None
 
 
+_MARKS = (
+    ".py_stacks.",
+    ".log",
+    "kernel_information.",
+    "annotations",
+    "prof_config.",
+    "capture_traces/",
+    "graph_capture_rank_",
+)
+"""Each name of a file of origins has at least one, apart from case: most files have none, which is seen faster."""
+
+
+def _may_be_origin(path: str) -> bool:
+    path = path.lower()
+    return any(mark in path for mark in _MARKS)
+
+
 def capture_owner(path: str) -> str | None:
     """Return the folder of the run whose graphs a trace captured, by its path; None if the path says nothing."""
-    match = _CAPTURE.match(path)
+    match = _CAPTURE.match(path) if _may_be_origin(path) else None
     return match["run"].rstrip("/") if match else None
 
 
@@ -160,6 +179,8 @@ def _other_stacks(file: ListedFile, stacks: dict[str, list[ListedFile]]) -> list
 
 def _owner(path: str) -> str | None:
     """Return the folder of the run that a file of origins belongs to, None for any other file."""
+    if not _may_be_origin(path):
+        return None
     if path.endswith(STACKS_SUFFIX):
         return run_folder(path)
     for pattern in (_COMPILE_LOG, _PACKAGE, _ANNOTATIONS, _CONFIGURATION, _CAPTURE):

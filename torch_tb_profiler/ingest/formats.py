@@ -111,27 +111,55 @@ def recognize_trace(head: bytes) -> TraceFormat | None:
     return next((fmt for fmt in reversed(trace_formats()) if fmt.sniff(head)), None)
 
 
+@dataclass(frozen=True)
+class _Suffixes:
+    """The suffixes of the formats of some importers: a job has thousands of files, each asked for several times.
+
+    trace       of traces, longest first
+    recordings  of traces that may hold several recordings; alone: of those that are runs of their own
+    beside      of files beside the traces
+    """
+
+    trace: tuple[str, ...]
+    recordings: tuple[str, ...]
+    alone: tuple[str, ...]
+    beside: tuple[str, ...]
+
+
+@cache
+def _suffixes(importers: tuple[str, ...]) -> _Suffixes:
+    traces = _trace_formats(importers)
+    return _Suffixes(
+        tuple(sorted({suffix for fmt in traces for suffix in fmt.suffixes}, key=len, reverse=True)),
+        tuple(suffix for fmt in traces if fmt.recordings for suffix in fmt.suffixes),
+        tuple(suffix for fmt in traces if fmt.alone for suffix in fmt.suffixes),
+        tuple(suffix for fmt in _formats(importers) if isinstance(fmt, FileFormat) for suffix in fmt.suffixes),
+    )
+
+
 def trace_suffix(name: str) -> str | None:
     """Return the longest trace suffix that `name` ends with, or None."""
-    suffixes = [suffix for fmt in trace_formats() for suffix in fmt.suffixes if name.lower().endswith(suffix)]
-    return max(suffixes, key=len, default=None)
+    name, suffixes = name.lower(), _suffixes(IMPORTERS).trace
+    return next(filter(name.endswith, suffixes), None) if name.endswith(suffixes) else None
 
 
 def may_hold_recordings(name: str) -> bool:
     """Return whether a file of this name may hold several recordings, one after the other."""
-    return any(fmt.recordings and name.lower().endswith(fmt.suffixes) for fmt in trace_formats())
+    return name.lower().endswith(_suffixes(IMPORTERS).recordings)
 
 
 def may_be_separate_run(name: str) -> bool:
     """Return whether a file of this name may have a format whose files are runs of their own."""
-    return any(fmt.alone and name.lower().endswith(fmt.suffixes) for fmt in trace_formats())
+    return name.lower().endswith(_suffixes(IMPORTERS).alone)
 
 
 def file_format_by_name(name: str) -> FileFormat | None:
     """Return the format of a file beside the traces, or None if its name has no known suffix."""
-    for fmt in _formats(IMPORTERS):
-        if isinstance(fmt, FileFormat) and name.lower().endswith(fmt.suffixes):
-            return fmt
+    name = name.lower()
+    if name.endswith(_suffixes(IMPORTERS).beside):
+        for fmt in _formats(IMPORTERS):
+            if isinstance(fmt, FileFormat) and name.endswith(fmt.suffixes):
+                return fmt
     return None
 
 

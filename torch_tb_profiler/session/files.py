@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.cache import Cache
+from torch_tb_profiler.cache import Cache, cache_key
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.session.cache.entries import (
     FileSummary,
     answer_name,
-    entry_key,
+    entry_contents,
+    load_summaries,
     load_summary,
     preview_key,
     result_name,
+    save_summaries,
 )
 from torch_tb_profiler.session.loading import Loader
 from torch_tb_profiler.session.open_traces import OpenTraces
@@ -48,6 +51,7 @@ class _RequestedFile:
 
     key         of its cache entry
     evictions   how often the cache evicted it before it could be opened
+    cached      everything that was built of it is in the cache
     prefetched  parts for which the first answers of all tabs are prefetched
     """
 
@@ -60,6 +64,7 @@ class _RequestedFile:
     results: dict[str, bytes] = field(default_factory=dict)
     reduced: dict[str, bytes] = field(default_factory=dict)
     evictions: int = 0
+    cached: bool = True
     prefetched: set[int | None] = field(default_factory=set)
     done: threading.Event = field(default_factory=threading.Event)
 
@@ -99,6 +104,30 @@ class RequestedFiles:
                     self._look_up(file)
                 else:
                     self._use_or_load(file, load_summary(self._cache, file.key))
+
+    def request_all(self, files: Sequence[ListedFile]) -> None:
+        """Request the files of a job and return at once; kept summaries are read from one file."""
+        summaries = None
+        if not self._cache.shared and not all(file.id in self._files for file in files):
+            summaries = load_summaries(self._cache, [self._key(file.id) for file in files])
+        if summaries is not None and len(summaries) == len(files):
+            with self._lock:
+                for listed, summary in zip(files, summaries, strict=True):
+                    if listed.id not in self._files:
+                        file = self._files[listed.id] = _RequestedFile(listed, self._key(listed.id))
+                        self._use_or_load(file, summary)
+        for listed in files:
+            self.request(listed)
+
+    def keep_summaries(self, files: Sequence[ListedFile]) -> None:
+        """Keep the summaries of the files of a job for `request_all` of later processes, if all are ready."""
+        with self._lock:
+            requested = [self._files.get(file.id) for file in files]
+        kept = [
+            file.summary for file in requested if file is not None and file.summary is not None and file.cached
+        ]
+        if not self._cache.shared and len(kept) == len(files):
+            save_summaries(self._cache, [self._key(file.id) for file in files], kept)
 
     def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
         """Run a function of plain values in a worker process, with those that load files."""
@@ -310,7 +339,11 @@ class RequestedFiles:
     # ---- loading ------------------------------------------------------------------------------------
 
     def _key(self, id_: FileId) -> str:
-        return entry_key(id_, self._loader.catalog)
+        return cache_key(id_, self._entry_contents)
+
+    @cached_property
+    def _entry_contents(self) -> str:
+        return entry_contents(self._loader.catalog)
 
     def _look_up(self, file: _RequestedFile, summary: FileSummary | None = None) -> None:
         """Look a file up in the shared cache in the background, so that no request waits for it."""
@@ -377,7 +410,7 @@ class RequestedFiles:
                     self._look_up(file, loaded.summary)
                     return
                 file.summary = loaded.summary
-                file.results, file.reduced = loaded.results, loaded.reduced
+                file.results, file.reduced, file.cached = loaded.results, loaded.reduced, loaded.cached
                 if loaded.trace is not None:
                     self._open.add(file.listed.id, None, loaded.trace)
         file.done.set()

@@ -159,8 +159,10 @@ class LogFolders:
 
     def is_growing(self, file: ListedFile) -> bool:
         """Return True if a file may still be written; the next listing will tell."""
+        if self._poller is None or not self._growing:
+            return False
         parts = [file, *file.counters, *file.tables, *file.beside, *file.origins, *file.requests, *file.formats]
-        return any(part.id.uri in self._growing for part in parts) and self._poller is not None
+        return any(part.id.uri in self._growing for part in parts)
 
     def wait_until_complete(self, files: Sequence[ListedFile], timeout: float | None) -> None:
         """Wait until none of these files is growing, at most until `close` or for `timeout` seconds."""

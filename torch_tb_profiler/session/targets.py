@@ -139,6 +139,12 @@ class Targets:
         if not self._log.is_growing(file):
             self._files.request(file)
 
+    def request_all(self, files: Sequence[ListedFile]) -> None:
+        """Request the files of a job like `request`."""
+        for file in files:
+            self._log.check_listed(file)
+        self._files.request_all([file for file in files if not self._log.is_growing(file)])
+
     def wait_until_complete(self, files: Sequence[ListedFile], timeout: float | None) -> None:
         """Wait until none of these files is growing, up to `timeout` seconds; resolve names again after that."""
         self._log.wait_until_complete(files, timeout)
@@ -181,14 +187,17 @@ class Targets:
 
     def _split_by_rank(self, worker: Worker) -> list[Worker]:
         """Return one worker per rank of a merged file, else the worker with the rank that its files have."""
-        worker = self._with_recordings(worker)
         summaries = [self._files.summary(span.file.id) for span in worker.spans]
+        if any(summary is not None and summary.recordings > 1 for summary in summaries):
+            worker = self._with_recordings(worker)
+            summaries = [self._files.summary(span.file.id) for span in worker.spans]
         ranks = sorted({rank for summary in summaries if summary is not None for rank in summary.ranks})
         if not ranks:
             ranks_in_file = {
                 summary.rank for summary in summaries if summary is not None and summary.rank is not None
             }
-            return [replace(worker, rank=ranks_in_file.pop() if len(ranks_in_file) == 1 else worker.rank)]
+            rank = ranks_in_file.pop() if len(ranks_in_file) == 1 else worker.rank
+            return [worker if rank == worker.rank else Worker(worker.name, rank, worker.spans)]
         return [
             Worker(
                 f"{worker.name}/rank{rank}",

@@ -112,6 +112,7 @@ class RunAnswers:
                 and not any(each.state == "loading" for each in members)
             ):
                 self._files.keep_answer(key, view.slug, built.payload)
+                self._files.keep_summaries([span.file for span in loaded_spans])
             return built
         except _ReloadingError as reloading:
             if request.wait and self._files.wait(reloading.file, request.timeout):
@@ -177,8 +178,11 @@ class RunAnswers:
     def _request_files(self, spans: list[Span], request: ViewRequest) -> None:
         """Request all files before the workers are listed: the summary of a cached file has its rank."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
-        for span in spans:
-            self._targets.request(span.file)
+        if len(spans) >= MIN_KEPT_MEMBERS:
+            self._targets.request_all([span.file for span in spans])
+        else:
+            for span in spans:
+                self._targets.request(span.file)
         for span in spans if request.wait else ():
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
             self._files.wait(span.file.id, left)
