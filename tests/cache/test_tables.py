@@ -83,3 +83,33 @@ def test_any_cut_or_changed_byte_is_an_error(tmp_path: Path) -> None:
     path.write_bytes(content)
     loaded = cache.load_table("key", "t", Table)
     assert loaded is not None and loaded.names == ("a", "é")
+
+
+def test_an_entry_in_the_place_of_another_is_refused(tmp_path: Path) -> None:
+    """Two tables of a trace have the same type, and two traces the same tables: only the name tells them apart."""
+    cache = Cache(str(tmp_path), 1 << 20)
+    columns = {"row": np.arange(3)}
+    for key, name in (("one", "a"), ("one", "b"), ("two", "a")):
+        assert cache.save_table(key, name, table())
+        assert cache.save_columns(key, name, columns)
+        assert cache.save_json(key, name, b"[1]")
+        assert cache.save_reduced(key, name, b"\1\2")
+
+    def read(key: str, name: str) -> list[bool]:
+        results = (
+            cache.load_table(key, name, Table),
+            cache.load_columns(key, name),
+            cache.load_json(key, name),
+            cache.load_reduced(key, name, mapped=True),
+        )
+        return [result is not None for result in results]
+
+    for other in ("one.b", "two.a"):
+        assert read("one", "a") == [True] * 4
+        kept = {path: path.read_bytes() for path in tmp_path.glob("one.a.*")}
+        for path in kept:
+            (tmp_path / path.name.replace("one.a", other)).replace(path)
+        assert read("one", "a") == [False] * 4
+        assert not list(tmp_path.glob("one.a.*"))
+        for path, content in kept.items():
+            path.write_bytes(content)

@@ -156,7 +156,9 @@ def test_the_summaries_of_a_large_job_are_read_from_one_file(
     assert read.count("summary") == 64
     assert answer() == first and read == ["summaries", "distributed"]
     (kept,) = (tmp_path / "cache").glob("*.summaries.json")
-    for damaged in (kept.read_bytes()[:-9], append_checksum(b"[]"), append_checksum(b'[{"events": 3}]')):
+    other = next((tmp_path / "cache").glob("*.distributed.json")).read_bytes()
+    wrong = [append_checksum(content, kept.name) for content in (b"[]", b'[{"events": 3}]')]
+    for damaged in (kept.read_bytes()[:-9], *wrong, other):
         kept.write_bytes(damaged)
         assert answer() == first and read.count("summary") == 64
 

@@ -217,7 +217,7 @@ def test_a_reduction_missing_in_the_cache_is_computed_again(tmp_path: Path, cach
     if cached is None:
         result.unlink()
     else:
-        result.write_bytes(append_checksum(cached))
+        result.write_bytes(append_checksum(cached, result.name))
     assert counted() == 300
 
 

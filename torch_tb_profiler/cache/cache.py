@@ -65,36 +65,39 @@ class Cache:
 
     def save_trace(self, key: str, trace: Any) -> bool:
         """Store a trace; return False if it can't be stored (disk full, no permission), which is no error."""
+        entry = _trace_name(key)
 
         def write(path: str) -> None:
             from torch_tb_profiler.cache.arrow import write_trace
 
             write_trace(trace, path)
-            _append_checksum_to_file(path)
+            _append_checksum_to_file(path, entry)
 
-        return self._save(_trace_name(key), write)
+        return self._save(entry, write)
 
     def save_columns(self, key: str, name: str, columns: Mapping[str, npt.NDArray[Any]]) -> bool:
         """Store arrays of numbers next to a trace."""
+        entry = _columns_name(key, name)
 
         def write(path: str) -> None:
             from torch_tb_profiler.cache.arrow import write_columns
 
             write_columns(columns, path)
-            _append_checksum_to_file(path)
+            _append_checksum_to_file(path, entry)
 
-        return self._save(_columns_name(key, name), write)
+        return self._save(entry, write)
 
     def save_table(self, key: str, name: str, table: object) -> bool:
         """Store a table that was derived from a trace next to it."""
+        entry = _table_name(key, name)
 
         def write(path: str) -> None:
             from torch_tb_profiler.cache.tables import write_table
 
             write_table(table, path)
-            _append_checksum_to_file(path)
+            _append_checksum_to_file(path, entry)
 
-        return self._save(_table_name(key, name), write)
+        return self._save(entry, write)
 
     def load_table(self, key: str, name: str, type_: Any) -> Any | None:
         """Return a table of a type, its arrays memory-mapped, or None."""
@@ -108,11 +111,11 @@ class Cache:
 
     def save_json(self, key: str, name: str, payload: bytes) -> bool:
         """Store a small result next to a trace."""
-        return self._save(_json_name(key, name), lambda path: _write_with_checksum(path, payload))
+        return self._save_bytes(_json_name(key, name), payload)
 
     def save_reduced(self, key: str, name: str, content: bytes) -> bool:
         """Store the reduction of a trace (`view.Reduction`)."""
-        return self._save(_reduced_name(key, name), lambda path: _write_with_checksum(path, content))
+        return self._save_bytes(_reduced_name(key, name), content)
 
     def load_trace(self, key: str) -> Any | None:
         """Return the trace of a key, or None."""
@@ -146,7 +149,7 @@ class Cache:
 
         def read(path: Path) -> bytes:
             content = path.read_bytes()
-            return content[: checked_length(content)]
+            return content[: checked_length(content, path.name)]
 
         content: bytes | None = self._load(_json_name(key, name), read)
         return content
@@ -158,7 +161,7 @@ class Cache:
             if mapped:
                 return _map_entry(path)
             content = memoryview(path.read_bytes())
-            return content[: checked_length(content)]
+            return content[: checked_length(content, path.name)]
 
         content: memoryview | None = self._load(_reduced_name(key, name), read)
         return content
@@ -188,6 +191,9 @@ class Cache:
         except StorageError as error:
             logger.warning("%s: %s", error.where, error)
             return False
+
+    def _save_bytes(self, name: str, content: bytes) -> bool:
+        return self._save(name, lambda path: _write_bytes(path, append_checksum(content, name)))
 
     def _save(self, name: str, write: Callable[[str], None]) -> bool:
         if not self.enabled or not self._folder.save(name, write):
@@ -271,35 +277,41 @@ def _map_arrow_entry(path: Path) -> Any:
 def _map_entry(path: Path) -> memoryview:
     """Return the memory-mapped content of an entry; DamagedError if its checksum doesn't match."""
     with open(path, "rb", buffering=0) as file:
-        length = _check_file(file)
+        length = _check_file(file, path.name)
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[:length]
 
 
-# Every entry ends with a checksum, so that damage is detected before any of its numbers is used.
+# Every entry ends with a checksum of its name and its content, so that damage is detected before any of its
+# numbers is used, and so is an entry that was put in the place of another.
 
 
 class DamagedError(ValueError):
-    """The content of an entry is not what was written."""
+    """The content of an entry is not what was written under its name."""
 
 
-def append_checksum(content: bytes) -> bytes:
-    """Return the content followed by its checksum."""
-    return content + _CHECKSUM.pack(_CHECKSUM_MARK, isal_zlib.crc32(content))
+def append_checksum(content: bytes, name: str) -> bytes:
+    """Return the content of the entry `name` followed by its checksum."""
+    return content + _CHECKSUM.pack(_CHECKSUM_MARK, isal_zlib.crc32(content, _start_checksum(name)))
 
 
-def checked_length(entry: Any) -> int:
+def checked_length(entry: Any, name: str) -> int:
     """Return how many bytes of a buffer precede its checksum; DamagedError if the checksum doesn't match."""
     view = memoryview(entry)
     length = len(view) - _CHECKSUM.size
     if length < 0:
         raise DamagedError("it is truncated")
     mark, checksum = _CHECKSUM.unpack(view[length:])
-    if mark != _CHECKSUM_MARK or isal_zlib.crc32(view[:length]) != checksum:
+    if mark != _CHECKSUM_MARK or isal_zlib.crc32(view[:length], _start_checksum(name)) != checksum:
         raise DamagedError("its checksum doesn't match")
     return length
 
 
-def _check_file(file: Any) -> int:
+def _start_checksum(name: str) -> int:
+    """Return the checksum of an entry's name, which that of its content continues."""
+    return isal_zlib.crc32(name.encode())
+
+
+def _check_file(file: Any, name: str) -> int:
     """Return how many bytes of a file precede its checksum; DamagedError if the checksum doesn't match.
 
     The file is read piece by piece: if it were mapped, all of it would count as memory of this process.
@@ -308,7 +320,7 @@ def _check_file(file: Any) -> int:
     if length < 0:
         raise DamagedError("it is truncated")
     buffer = memoryview(bytearray(min(_CHUNK_BYTES, length)))
-    checksum = 0
+    checksum = _start_checksum(name)
     for left in range(length, 0, -_CHUNK_BYTES):
         piece = buffer[: min(_CHUNK_BYTES, left)]
         if file.readinto(piece) != len(piece):
@@ -319,13 +331,13 @@ def _check_file(file: Any) -> int:
     return length
 
 
-def _write_with_checksum(path: str, content: bytes) -> None:
-    Path(path).write_bytes(append_checksum(content))
+def _write_bytes(path: str, content: bytes) -> None:
+    Path(path).write_bytes(content)
 
 
-def _append_checksum_to_file(path: str) -> None:
-    """Append the checksum of a file's content to it; OSError if that fails."""
-    checksum = 0
+def _append_checksum_to_file(path: str, name: str) -> None:
+    """Append the checksum of the entry `name` to a file with its content; OSError if that fails."""
+    checksum = _start_checksum(name)
     with open(path, "r+b", buffering=0) as file:
         while chunk := file.read(_CHUNK_BYTES):  # mapped, the whole file would count as memory of this process
             checksum = isal_zlib.crc32(chunk, checksum)
