@@ -17,6 +17,7 @@ from torch_tb_profiler.base.format import (
     format_bytes,
     format_duration,
     format_number,
+    format_rate,
     format_ratio,
     natural_sort_key,
     parse_duration,
@@ -31,6 +32,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "duration": format_duration,
     "bytes": format_bytes,
     "ratio": format_ratio,
+    "rate": format_rate,
     "count": "{:,}".format,
 }
 

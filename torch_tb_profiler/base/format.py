@@ -19,6 +19,8 @@ MINUS = "−"
 """The minus sign, as wide as a plus; a hyphen is shorter."""
 
 _TIMES = ((1, "ns"), (10**3, "µs"), (10**6, "ms"), (10**9, "s"))
+_RATES = ((1, "B/s"), (10**3, "KB/s"), (10**6, "MB/s"), (10**9, "GB/s"))
+"""Powers of ten, as bandwidths of memories and links are given."""
 _BYTES = ((1, "B"), (2**10, "KiB"), (2**20, "MiB"), (2**30, "GiB"), (2**40, "TiB"))
 # A float has at most 309 digits before the point; all of them are written.
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
@@ -83,6 +85,11 @@ def format_bytes(count: float | None) -> str:
         if abs(count) < 1000 and count == int(count)
         else _scale(count, _BYTES)
     )
+
+
+def format_rate(bytes_per_s: float | None) -> str:
+    """Return a bandwidth with its unit, such as "285 KB/s" or "1,555 GB/s", or "–" for None."""
+    return UNKNOWN_TEXT if bytes_per_s is None else _scale(bytes_per_s, _RATES)
 
 
 def parse_bytes(text: str) -> int:

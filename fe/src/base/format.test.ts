@@ -6,6 +6,7 @@ import {
   formatDuration,
   formatNumber,
   formatPoints,
+  formatRate,
   formatRatio,
   plural,
 } from './format';
@@ -15,6 +16,7 @@ const FORMATS: Record<string, (value: never) => string> = {
   duration: formatDuration,
   bytes: formatBytes,
   ratio: formatRatio,
+  rate: formatRate,
   count: formatCount,
 };
 

@@ -23,6 +23,13 @@ const BYTES: Units = [
   [2 ** 30, 'GiB'],
   [2 ** 40, 'TiB'],
 ];
+/** Powers of ten, as bandwidths of memories and links are given. */
+const RATES: Units = [
+  [1, 'B/s'],
+  [1e3, 'KB/s'],
+  [1e6, 'MB/s'],
+  [1e9, 'GB/s'],
+];
 const UNKNOWN = '–';
 const MINUS = '−';
 
@@ -97,6 +104,13 @@ export function formatBytes(bytes: number | null): string {
   return Math.abs(bytes) < 1000 && Number.isInteger(bytes)
     ? `${withMinus(String(bytes))} B`
     : `${value} ${unit}`;
+}
+
+export const rateParts = (bytesPerSecond: number): Measure => scaleToUnit(bytesPerSecond, RATES);
+
+export function formatRate(bytesPerSecond: number): string {
+  const { value, unit } = rateParts(bytesPerSecond);
+  return `${value} ${unit}`;
 }
 
 const ONE_DECIMAL = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1, signDisplay: 'negative' });

@@ -6,8 +6,8 @@ import css from './Loading.module.css';
 
 const STAGES = [
   ['reading', 'Read the file'],
-  ['arranging', 'Arrange events'],
-  ['analyzing', 'Find threads, links, steps'],
+  ['arranging', 'Arrange its events'],
+  ['analyzing', 'Analyze them'],
   ['saving', 'Save to cache'],
 ] as const;
 
@@ -20,8 +20,8 @@ interface Props {
   activity?: string;
 }
 
-/** The frame of a view whose trace is read, with the progress. */
-export function Loading({ title, crumb, progress, waiting = false, activity = 'Reading the trace' }: Props) {
+/** The frame of a view whose file, a trace or a snapshot of memory, is read, with the progress. */
+export function Loading({ title, crumb, progress, waiting = false, activity = 'Reading the file' }: Props) {
   const current = STAGES.findIndex(([stage]) => stage === progress?.stage);
   const share = progress?.bytes_total ? progress.bytes_done / progress.bytes_total : null;
   return (

@@ -11,6 +11,7 @@ from torch_tb_profiler.base.format import (
     format_bytes,
     format_duration,
     format_number,
+    format_rate,
     format_ratio,
     replace_unprintable,
 )
@@ -102,7 +103,7 @@ def format_value(column: Column, value: Any) -> str:
     if column.kind == "probability":
         return f"{value:.3f}" if value >= MIN_PROBABILITY else f"<{MIN_PROBABILITY}"
     if column.kind == "rate":
-        return f"{format_number(value / UNIT_GIGA)} GB/s"
+        return format_rate(value)
     if column.kind == "count" and value == int(value):
         return f"{int(value):,}"
     return format_number(value / column.unit)

@@ -30,6 +30,10 @@ _HEAD_LIMIT = 1 << 26
 """Most bytes before the first event, and after the last one where the array ends early."""
 
 _EVENTS_KEY = lazy_regex(rb'"traceEvents"\s*:\s*\[')
+_OTHER_EVENTS = lazy_regex(rb'"traceEvents"\s*:\s*([^\s\[])')
+_JSON_KINDS = {b"{": "an object", b'"': "a string", b"n": "null", b"t": "a boolean", b"f": "a boolean"}
+"""First byte of a JSON value that is no array -> what it is; the others are numbers."""
+
 _CUT = lazy_regex(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|ts|dur|pid|tid|args|id|s|bp)"\s*:)')
 _ANY_CUT = lazy_regex(rb'\}\s*,\s*(?=\{\s*"[^"\\]{1,64}"\s*:)')
 _MAX_BYTES_WITHOUT_CUT = 1 << 23
@@ -248,6 +252,13 @@ def _no_events_error(text: bytes) -> TraceError:
         return TraceError("the file is empty", hint="record it again: the job ended before the profiler wrote it")
     if not text.startswith(b"{"):
         return TraceError("the file is not JSON", where="byte 0", hint="open a trace that torch.profiler wrote")
+    other = _OTHER_EVENTS.search(text)
+    if other is not None:
+        return TraceError(
+            f"`traceEvents` is {_JSON_KINDS.get(other[1], 'a number')}, not a list of events",
+            where=f"byte {other.start()}",
+            hint="open the file as torch.profiler wrote it: a script that rewrote it may have changed its layout",
+        )
     try:
         json.loads(text)
     except ValueError as error:

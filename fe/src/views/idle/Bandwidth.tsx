@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import type { BandwidthPayload } from '../../api/types';
-import { formatBytes, formatDuration, formatNumber, plural } from '../../base/format';
+import { formatBytes, formatDuration, formatRate, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Select } from '../../widgets/inputs/Select';
@@ -49,7 +49,7 @@ export function Bandwidth() {
             {row.bytes === null
               ? '; their sizes were not recorded.'
               : ` of ${formatBytes(row.bytes)} in ${formatDuration(row.time_ns)}`}
-            {row.bandwidth !== null && `, ${formatNumber(row.bandwidth / 1e9)} GB/s while one runs.`}
+            {row.bandwidth !== null && `, ${formatRate(row.bandwidth)} while one runs.`}
             {row.memory === 'pageable' && ' Pageable host memory: the call stages the data.'}
           </p>
           <Curve

@@ -2,7 +2,7 @@
 // computes nothing, by bandwidth.
 import { scaleLinear, scaleLog } from 'd3-scale';
 import type { RooflinePayload, RooflineRow } from '../../api/types';
-import { formatDuration, formatNumber, formatRatio } from '../../base/format';
+import { formatDuration, formatNumber, formatRate, formatRatio } from '../../base/format';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { BOUND_COLORS } from '../_shared/speed';
 import { ceilingsOf, decades, movesOf, pointsOf, rowKey } from './select';
@@ -219,7 +219,7 @@ function Dot({
   onSelect: (row: RooflineRow) => void;
 }) {
   const speed = row.flops_per_s === null ? '' : `${formatNumber(row.flops_per_s / 1e12)} TFLOP/s, `;
-  const moved = row.bytes_per_s === null ? '' : `${formatNumber(row.bytes_per_s / 1e9)} GB/s, `;
+  const moved = row.bytes_per_s === null ? '' : `${formatRate(row.bytes_per_s)}, `;
   const roof = row.efficiency === null ? '' : `${formatRatio(row.efficiency)} of the roofline, `;
   const text = `${row.short_name}: ${formatDuration(row.device_ns)}, ${speed}${moved}${roof}bound: ${row.bound}`;
   return (

@@ -9,6 +9,7 @@ import {
   formatNumber,
   formatRatio,
   plural,
+  rateParts,
 } from '../../base/format';
 import { plainText, type Phrase } from '../../base/text';
 import type { TermId } from '../../base/glossary';
@@ -130,12 +131,10 @@ export function formatCell(
       return { text: formatBytes(value), exact: plural(value, 'byte') };
     case 'ratio':
       return { text: formatRatio(value), exact: String(value) };
-    case 'rate':
-      return {
-        text: formatNumber(value / 1e9),
-        unit: 'GB/s',
-        exact: plural(value, 'byte per second', 'bytes per second'),
-      };
+    case 'rate': {
+      const { value: text, unit } = rateParts(value);
+      return { text, unit, exact: plural(value, 'byte per second', 'bytes per second') };
+    }
     case 'count':
       return { text: formatCount(value) };
     default:

@@ -1,7 +1,7 @@
 // A table of the job, which has all rows from the payload or pages from the server, and the columns that these tables share.
 import { useMemo, type ReactNode } from 'react';
 import type { DistributedPayload, Selectors } from '../../../api/types';
-import { formatDuration } from '../../../base/format';
+import { formatDuration, rateParts } from '../../../base/format';
 import { usePages } from '../../../state/pages';
 import { useTableState } from '../../../state/table';
 import type { Column } from '../../../widgets/table/columns';
@@ -121,10 +121,11 @@ export function TransferBar({
 }
 
 function Rate({ value, least }: { value: number; least: boolean }) {
+  const { value: text, unit } = rateParts(value);
   return (
     <span title={least ? 'At least: the time includes waiting for other ranks.' : undefined}>
       {least && '≥ '}
-      {(value / 1e9).toPrecision(3)} <span className="unit">GB/s</span>
+      {text} <span className="unit">{unit}</span>
     </span>
   );
 }

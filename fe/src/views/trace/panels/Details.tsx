@@ -6,6 +6,7 @@ import {
   formatCount,
   formatDuration,
   formatNumber,
+  formatRate,
   formatRatio,
 } from '../../../base/format';
 import { classColor } from '../../../timeline/draw/colors';
@@ -214,7 +215,7 @@ const KNOWN_ARGS: Record<string, readonly [title: string, format?: FormatNumber]
   'blocks per sm': ['Blocks per SM'],
   'warps per sm': ['Warps per SM'],
   'est. achieved occupancy %': ['Est. achieved occupancy', percent],
-  'memory bandwidth (gb/s)': ['Bandwidth', value => `${formatNumber(value)} GB/s`],
+  'memory bandwidth (gb/s)': ['Bandwidth', value => formatRate(value * 1e9)],
   'input dims': ['Input shapes'],
   'input type': ['Input types'],
   'concrete inputs': ['Inputs'],
@@ -226,13 +227,16 @@ const KNOWN_ARGS: Record<string, readonly [title: string, format?: FormatNumber]
 const OMITTED_ARGS =
   /^(call stack|external id|correlation|context|queued|cbid|ev idx|record function id|fwd thread id|sequence number|python (id|parent id|module id|thread)|input strides|device|stream|kernel_(file|hash|kwargs)|seq)$/i;
 
+/** The text of a list whose items are all missing. */
+const NOTHING = /^[–, ]+$/;
+
 /** Return the facts of a slice's arguments: `curated` with titles and units, `all` as recorded. */
 function facts(args: Readonly<Record<string, unknown>>): { curated: Fact[]; all: Fact[] } {
   const all = Object.entries(args).filter(([key]) => key !== 'Call stack');
   const exact = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
   return {
     curated: all
-      .filter(([key]) => !OMITTED_ARGS.test(key))
+      .filter(([key, value]) => !OMITTED_ARGS.test(key) && !NOTHING.test(valueText(key, value)))
       .map(([key, value]) => {
         const [title, format] = KNOWN_ARGS[key.toLowerCase()] ?? [key];
         return [

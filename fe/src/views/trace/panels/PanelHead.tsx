@@ -47,7 +47,7 @@ export function SliceLink({ label, to, onEvent }: SliceLinkProps) {
   return (
     <span>
       <span className="dim">{label}</span>{' '}
-      <Button look="text" title={to.name} onClick={() => onEvent(to.event)}>
+      <Button look="text" className="clip" title={to.name} onClick={() => onEvent(to.event)}>
         {to.short_name}
       </Button>
     </span>
