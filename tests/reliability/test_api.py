@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.logs import trace
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
 from torch_tb_profiler.http.openapi import document
@@ -52,7 +53,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         session.scan()
         for each in session.catalog.runs:
             for member in each.workers:
-                session.wait(session.load(member.spans[0]), 60)
+                assert session.wait(session.load(member.spans[0]), PATIENCE)
         yield Served(App(session))
 
 

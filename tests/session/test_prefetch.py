@@ -80,6 +80,11 @@ def prefetch_all(session: Session, queue: Queue) -> None:
     session.view("overview/preview", worker="one")
     while queue.jobs:
         queue.run_first()
+    until(lambda: not preparing_threads())
+
+
+def preparing_threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "profiler-prepare"}
 
 
 def test_first_answers_are_prefetched_once_a_user_looks_and_a_file_is_loaded_in_between(serving: Serving) -> None:
@@ -252,7 +257,7 @@ def test_the_tab_that_was_opened_last_is_prepared_first() -> None:
         preparation.start(Answer(slug, "run", "one", "1", FileState("ready"), b""))
         until(lambda: order)
     release.set()
-    until(lambda: not any(thread.name == "profiler-prepare" for thread in threading.enumerate()))
+    until(lambda: not preparing_threads())
     assert order == ["operators", "trace", "kernels"]
 
 
@@ -265,17 +270,16 @@ def test_the_tables_that_filters_need_are_derived_after_a_cached_answer(
     session._files.prefetches = prefetches
     file = session.find(None, "one", None).file.id
     session._files._open.keep_only(frozenset())
-    before = threading.active_count()
     assert session.view("operators", worker="one").payload
     if prefetches:
         trace: Any = until(lambda: session._files._open.get(file, None))
-        until(lambda: not any(thread.name == "profiler-prepare" for thread in threading.enumerate()))
+        until(lambda: not preparing_threads())
         ready = set(trace._memo)
         for filters in ({"phase": "backward"}, {"phase": "optimizer"}, {"group_by": "module"}):
             assert session.view("operators", worker="one", params=filters).payload
         assert set(trace._memo) == ready, "the first request with each filter derives nothing more"
     else:
-        assert threading.active_count() == before and session._files._open.get(file, None) is None
+        assert not preparing_threads() and session._files._open.get(file, None) is None
 
 
 def test_nothing_is_derived_after_an_overview_which_has_no_parameters(serving: Serving) -> None:
@@ -284,5 +288,5 @@ def test_nothing_is_derived_after_an_overview_which_has_no_parameters(serving: S
     queue.run_first()
     session._files._open.keep_only(frozenset())
     assert session.view("overview/preview", worker="one").payload
-    until(lambda: not any(thread.name == "profiler-prepare" for thread in threading.enumerate()))
+    until(lambda: not preparing_threads())
     assert session._files._open.get(session.find(None, "one", None).file.id, None) is None

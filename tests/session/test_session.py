@@ -270,7 +270,7 @@ def test_a_worker_that_dies_while_reading_is_a_failed_file_that_can_be_retried(
         for process in executor._workers[0].pool._processes.values():  # type: ignore[union-attr]
             assert process.pid is not None
             os.kill(process.pid, how)
-        assert session.wait(key, 60)
+        assert session.wait(key, PATIENCE)
         error = session.state(span).error
         assert error is not None
         assert error.code == "worker_died"
