@@ -35,10 +35,19 @@ def start(page: Page, server: str) -> None:
     expect(page.locator("h1")).to_be_visible()
 
 
+FOLLOW = """hash => new Promise(done => {
+  if (location.hash === '#' + hash) return done(0);
+  const drawn = () => requestAnimationFrame(() => requestAnimationFrame(() => done(0)));
+  addEventListener('hashchange', drawn, { once: true });
+  location.hash = hash;
+})"""
+"""Changes the address and waits until the page has heard of it: what it showed before may look like the answer."""
+
+
 def go(page: Page, state: Mapping[str, str]) -> None:
     """Shows what an address says, and waits until it is drawn."""
     parts = [f"p.pytorch_profiler.{key}={value}" for key, value in state.items()]
-    page.evaluate("hash => { location.hash = hash }", "&".join(["pytorch_profiler", *parts]))
+    page.evaluate(FOLLOW, "&".join(["pytorch_profiler", *parts]))
     expect(page.locator(f"#page[data-shown='{state['view']} {state['run']}']")).to_be_visible()
     expect(page.locator("#page [aria-busy=true]")).to_have_count(0)
     if state["view"] == "trace":

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.page.places import go, start
 from tests.e2e.timeline import trials
-from tests.e2e.timeline.trials import CHOSEN, TRACE
+from tests.e2e.timeline.trials import CHOSEN, TRACE, Trial, find_failures
 from tests.support.page import NewPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -143,9 +143,7 @@ def test_the_sheet_lists_what_is_tried_here(new_page: NewPage, server: str) -> N
         expect(section.locator("dd")).to_have_text([entry.says for entry in entries])
 
 
-@pytest.mark.parametrize("entry", [*SHEET["Everywhere"], *SHEET["Timeline"]], ids=lambda entry: entry.says)
-def test_a_key_does_what_the_sheet_says(new_page: NewPage, server: str, entry: ShortcutCase) -> None:
-    page = new_page()
-    start(page, server)
-    go(page, entry.state)
-    entry.trial(page)
+@pytest.mark.parametrize("title", SHEET)
+def test_a_key_does_what_the_sheet_says(new_page: NewPage, server: str, title: str) -> None:
+    trials = [Trial(f"{entry.key}: {entry.says}", entry.state, entry.trial) for entry in SHEET[title]]
+    assert find_failures(new_page, server, trials) == []

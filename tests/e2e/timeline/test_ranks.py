@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.page.places import go, start
 from tests.e2e.timeline import trials
+from tests.e2e.timeline.trials import Trial, find_failures
 from tests.support.page import NewPage
 from tests.support.waiting import until
 
@@ -86,28 +86,21 @@ def shows_what_is_selected(page: Page) -> None:
     expect(threads).to_have_count(1)
 
 
-@pytest.mark.parametrize(
-    ("state", "trial"),
-    [
-        (PART, trials.zooms),
-        (PART, trials.pans),
-        (PART, trials.goes_back),
-        (PART, trials.adds_up),
-        (PART, trials.drags),
-        (PART, trials.zooms_at_the_pointer),
-        (PART, trials.shifts),
-        (JOB, trials.lights_the_path),
-        (JOB, selects_and_marks),
-        (JOB, finds),
-        (PART, moves_on_the_strip),
-        (JOB, shows_what_is_selected),
-    ],
-    ids=lambda value: getattr(value, "__name__", ""),
-)
-def test_the_tools_are_those_of_one_trace(
-    new_page: NewPage, server: str, state: dict[str, str], trial: Callable[[Page], None]
-) -> None:
-    page = new_page()
-    start(page, server)
-    go(page, state)
-    trial(page)
+TOOLS = [
+    Trial("zoom", PART, trials.zooms),
+    Trial("pan", PART, trials.pans),
+    Trial("go back", PART, trials.goes_back),
+    Trial("sum up the window", PART, trials.adds_up),
+    Trial("select a time range", PART, trials.drags),
+    Trial("zoom at the pointer", PART, trials.zooms_at_the_pointer),
+    Trial("pan with Shift", PART, trials.shifts),
+    Trial("light the critical path", JOB, trials.lights_the_path),
+    Trial("select and mark", JOB, selects_and_marks),
+    Trial("find", JOB, finds),
+    Trial("move on the strip", PART, moves_on_the_strip),
+    Trial("show what is selected", JOB, shows_what_is_selected),
+]
+
+
+def test_the_tools_are_those_of_one_trace(new_page: NewPage, server: str) -> None:
+    assert find_failures(new_page, server, TOOLS) == []

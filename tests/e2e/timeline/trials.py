@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import traceback
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Error, Page, expect
 
-from tests.e2e.page.places import go
-from tests.support.page import address
+from tests.e2e.page.places import go, start
+from tests.support.page import NewPage, address
 from tests.support.waiting import until
 
 TRACE = {"view": "trace", "run": "a_training"}
@@ -16,6 +19,43 @@ CHOSEN = {**TRACE, "event": "2"}
 """The first aten::mm."""
 
 MAIN = "[data-part=track-label]:has-text('main 1/1')"
+
+WIDTH, HEIGHT = 1440, 900
+
+
+class Trial(NamedTuple):
+    """What is tried, the state of the page to try it in, and how; it fails where the page does something else."""
+
+    name: str
+    state: dict[str, str]
+    run: Callable[[Page], None]
+
+
+def find_failures(new_page: NewPage, server: str, trials: Iterable[Trial]) -> list[str]:
+    """Try one after the other on one page, as its user does, and return what failed; then a new page goes on."""
+    page: Page | None = None
+    failures: list[str] = []
+    for trial in trials:
+        if page is None:
+            page = new_page(WIDTH, HEIGHT)
+            start(page, server)
+        try:
+            go(page, trial.state)
+            trial.run(page)
+            leave(page)
+        except (AssertionError, Error):
+            failures.append(f"{trial.name} {trial.state}\n{traceback.format_exc(limit=-2)}")
+            page = None
+    return failures
+
+
+def leave(page: Page) -> None:
+    """Close what a trial opened, and leave neither focus nor pointer behind."""
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.evaluate("document.activeElement?.blur()")
+    page.mouse.move(0, 0)
+    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
 
 
 def window(page: Page) -> tuple[int, int]:
@@ -54,8 +94,10 @@ def pans(page: Page) -> None:
 
 
 def zooms_to_the_selection(page: Page) -> None:
+    go(page, {**TRACE, "view": "overview"})
+    go(page, CHOSEN)  # opens at the selection
     expect_name(page, "aten::mm")
-    begin, end = until(lambda: window(page), lambda now: now != (0, 0))  # its address opens there
+    begin, end = until(lambda: window(page), lambda now: now != (0, 0))
     assert begin <= 340_000 and end >= 440_000 and end - begin < 300_000
     for _ in range(2):
         press_and_compare(page, "s")
