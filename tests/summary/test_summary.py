@@ -12,13 +12,15 @@ import pytest
 
 import torch_tb_profiler as ttp
 from tests.support.jobs import Job, ddp
+from tests.support.random_jobs.plan import draw_plan
+from tests.support.random_jobs.truth import JobSurfaces, JobTruth
 from tests.support.serving import Workload, serving_document
 from tests.support.serving_ranks import rank_document
 from tests.support.traces import document
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.cli import main
-from torch_tb_profiler.summary import MAX_BYTES, VERSION, Summary, as_json, as_markdown, schema
+from torch_tb_profiler.summary import MAX_BYTES, VERSION, Summary, as_json, as_markdown, schema, summarize
 from torch_tb_profiler.views._shared.text import plain
 
 JOB = "simulated_8_h100_late_rank"
@@ -205,3 +207,11 @@ def test_a_part_below_a_nanosecond_is_not_listed(log: ttp.Log) -> None:
     parts = {**found.step.breakdown, "memset": 1 / 12, "memcpy": 1.0}
     said = as_markdown(msgspec.structs.replace(found, step=msgspec.structs.replace(found.step, breakdown=parts)))
     assert "memset" not in said and "memcpy 1.00 ns" in said
+
+
+def test_why_there_is_no_advice_names_the_worker_of_which_it_is_said() -> None:
+    """Ranks that wait in turn wait for different times, so a share is of one of them alone."""
+    plan = draw_plan(64)
+    surfaces = JobSurfaces(JobTruth(plan, plan.simulation.run()))
+    found = summarize(surfaces)
+    assert found.reasons["advice"].startswith(f"{found.bound_worker}: No known fix on this rank would save ")

@@ -388,5 +388,7 @@ def _with_reasons(summary: Summary, reasons: Mapping[str, str], decisive: Overvi
     if summary.memory is None:
         explained.setdefault("memory", "the file has no allocator totals")
     if not summary.advice and decisive.no_advice:
-        explained["advice"] = plain(decisive.no_advice)
+        # It is of one worker: others may wait for longer.
+        whose = f"{summary.bound_worker}: " if summary.read > 1 else ""
+        explained["advice"] = whose + plain(decisive.no_advice)
     return replace(summary, reasons=explained)

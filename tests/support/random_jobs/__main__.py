@@ -44,8 +44,8 @@ def _show(seed: int) -> None:
     truth = JobTruth(plan, plan.simulation.run())
     surfaces = JobSurfaces(truth)
     sys.stdout.write(
-        f"cause {plan.cause} ({truth.cause_cost:.0f} µs), shared {plan.shared} ({truth.shared_cost:.0f} µs), odd "
-        f"{plan.odd}, missing {plan.missing}, step {truth.step:.0f} µs\n"
+        f"{plan.kind} {plan.causes} ({truth.cause_cost:.0f} µs), shared {plan.shared} "
+        f"({truth.shared_cost:.0f} µs), odd {plan.odd}, missing {plan.missing}, step {truth.step:.0f} µs\n"
     )
     for surface, rank, text in surfaces.sentences((rank, surfaces.worker(truth, rank)) for rank in plan.present):
         sys.stdout.write(f"  {surface} {rank}: {text}\n")

@@ -64,7 +64,7 @@ _END = re.compile(r"(?<=[.])\s+(?=\S)")
 
 _UNKNOWN = "no rule knows this sentence"
 
-_ODD_STEP = re.compile(r"Step (\d+) takes \S+ \S+ (?:more|less) than a typical step")
+_ODD_STEP = re.compile(r"Steps? ([\d, and]+) takes? \S+ \S+ (?:to \S+ \S+ )?(?:more|less) than a typical step")
 
 
 def split_sentences(text: str) -> list[str]:
@@ -72,7 +72,10 @@ def split_sentences(text: str) -> list[str]:
     return [each for each in _END.split(text) if each]
 
 
-def _judge_sentence(sentence: str, context: Context) -> str | None:
+def _judge_sentence(sentence: str, context: Context, surface: str = "") -> str | None:
+    named = re.search(r"\bGPU (\d)\b", sentence)
+    if named or surface.startswith("idle"):  # Idle time is of one device
+        context = context.on_device(int(named[1]) if named else 0)
     for pattern, check in _COMPILED:
         match = pattern.fullmatch(sentence)
         if match is not None:
@@ -83,8 +86,12 @@ def _judge_sentence(sentence: str, context: Context) -> str | None:
 def _said_to_be_odd(texts: Sequence[tuple[str, int, str]]) -> dict[int, frozenset[int]]:
     """Return the steps of each rank that are said to be odd: averages are over the others, if that is true."""
     odd: dict[int, frozenset[int]] = {}
-    for _, rank, text in texts:
-        odd[rank] = odd.get(rank, frozenset()) | {int(step) - 1 for step in _ODD_STEP.findall(text)}
+    for surface, rank, text in texts:
+        if surface.startswith(("summary", "advice")):
+            continue  # they say less of each rank than the views
+        odd[rank] = odd.get(rank, frozenset()) | {
+            int(step) - 1 for steps in _ODD_STEP.findall(text) for step in re.findall(r"\d+", steps)
+        }
     return odd
 
 
@@ -95,21 +102,18 @@ def judge_job(seed: int) -> Judgment:
     surfaces = JobSurfaces(truth)
     false, count = [], 0
     texts = list(surfaces.sentences((rank, surfaces.worker(truth, rank)) for rank in _looked_at(plan)))
-    odd = _said_to_be_odd(texts)
+    odd = {rank: surfaces.odd_steps(truth, rank) for rank in plan.present} | _said_to_be_odd(texts)
     for surface, rank, text in texts:
-        context = Context(truth, rank, odd.get(rank, frozenset()))
+        context = Context(truth, rank, odd[rank])
         if text.endswith("…"):
             continue  # the summary cuts long sentences, which the views say as a whole
         for sentence in [text] if surface in ("advice", "idle table") else split_sentences(text):
             count += 1
-            why = _judge_sentence(sentence, context)
+            why = _judge_sentence(sentence, context, surface)
             if why == _UNKNOWN and _EXPLAINS.search(surface):
                 continue
             if why is not None:
                 false.append(Claim(seed, surface, rank, sentence, why))
-    odd = {rank: surfaces.odd_steps(truth, rank) for rank in plan.present} | {
-        rank: odd.get(rank, frozenset()) for rank in _looked_at(plan)
-    }
     contexts = {rank: Context(truth, rank, odd[rank]) for rank in plan.present}
     for table, rank, row, why in _rows(surfaces, plan, truth, contexts):
         count += 1
@@ -148,10 +152,8 @@ def _silent(plan: JobPlan, texts: list[tuple[str, int, str]]) -> Iterator[Claim]
 
 def _looked_at(plan: JobPlan) -> Iterator[int]:
     """Yield a rank that isn't planted to be late, and the one that is."""
-    late = plan.cause.rank if plan.cause is not None else None
-    yield from [rank for rank in plan.present if rank != late][:1]
-    if late in plan.present:
-        yield plan.present[plan.present.index(late)]
+    yield from [rank for rank in plan.present if rank not in plan.late][:1]
+    yield from [rank for rank in plan.present if rank in plan.late][:1]
 
 
 def _is_notable(cost: float, truth: JobTruth) -> bool:
@@ -161,15 +163,20 @@ def _is_notable(cost: float, truth: JobTruth) -> bool:
 def _missed(truth: JobTruth, said: str) -> Iterator[str]:
     """Yield the planted causes that no surface names."""
     plan = truth.plan
-    if plan.cause is not None and _is_notable(truth.cause_cost, truth):
-        rank = plan.cause.rank
+    for cause in plan.causes if _is_notable(truth.cause_cost, truth) else ():
+        rank = cause.rank
         named = re.search(rf"Ranks? [\d, and]*\b{rank}\b[\d, and]*(?: of \S+)? (?:is a|are|may be)", said)
-        hidden = rank in plan.missing and re.search(
+        hidden = (rank in plan.missing or plan.late_at_times and plan.missing) and re.search(
             r"may be (?:the )?straggler|straggler's trace is missing", said
         )
-        work = re.search(WORK_NAMES.get(plan.cause.kind, "^$"), said)
+        if plan.kind in ("half", "in turn", "stall"):
+            named = named or re.search(
+                "Ranks are late in turn|differences between the ranks cost|work is uneven", said
+            )
+            named = named or re.search(rf"Rank {rank} is late (?:once|\d+ times)", said)
+        work = re.search(WORK_NAMES.get(cause.kind, "^$"), said)
         if not (named or hidden or work) and len(plan.present) > 1:
-            yield f"rank {rank} ({plan.cause.kind}) costs {truth.cause_cost:.0f} of {truth.step:.0f} µs"
+            yield f"rank {rank} ({cause.kind}) costs {truth.cause_cost:.0f} of {truth.step:.0f} µs"
     if plan.shared is not None and _is_notable(truth.shared_cost, truth):
         name = SHARED_OPERATOR if plan.shared[0] == "host" else r"data load|loads? data|DataLoader|[Ll]oader"
         if not re.search(name, said):

@@ -1,8 +1,14 @@
 """What a random job consists of: drawn from a seed, which draws it again.
 
-A planted cause is work that one rank does beyond the others (see `Delay`), or that all ranks do while their GPUs
-idle. An odd step is one in which all ranks do something once. Ranks may be missing, and clocks ahead of each
-other.
+A planted cause is work that ranks do beyond the others (see `Delay`), or that all ranks do while their GPUs idle:
+
+    rank     one rank is late in every step
+    half     half of the ranks have slower devices
+    in turn  another rank each has more work, as the experts of a mixture do
+    stall    the data loader of each rank stalls every few steps
+    devices  each process computes on two devices
+
+An odd step is one in which all ranks do something once. Ranks may be missing, and clocks ahead of each other.
 """
 
 from __future__ import annotations
@@ -22,6 +28,7 @@ from tests.support.simulation.simulator import (
     Sync,
     ddp,
     fsdp,
+    on_two_devices,
     pipeline,
     tensor_and_data_parallel,
 )
@@ -42,7 +49,8 @@ DELAY_NAMES = {
 class JobPlan:
     """A job to simulate, and what to hide of it.
 
-    cause    why one rank is late in every step; None if none is
+    kind     what is planted, see above
+    causes   why ranks are late, and in which steps; () if none is
     shared   what all ranks do on the host in every step while their GPUs idle (`loading` or `host`), and µs of it
     odd      (step, µs) in which all ranks do something once
     present  the ranks whose traces are found
@@ -51,7 +59,8 @@ class JobPlan:
 
     seed: int
     simulation: Simulation
-    cause: Delay | None
+    kind: str
+    causes: tuple[Delay, ...]
     shared: tuple[str, float] | None
     odd: tuple[int, float] | None
     present: tuple[int, ...]
@@ -65,6 +74,33 @@ class JobPlan:
     def missing(self) -> tuple[int, ...]:
         """The ranks whose traces are missing."""
         return tuple(rank for rank in range(self.ranks) if rank not in self.present)
+
+    @property
+    def late(self) -> tuple[int, ...]:
+        """The ranks that are late in every step."""
+        return tuple(each.rank for each in self.causes if each.steps is None)
+
+    @property
+    def late_at_times(self) -> tuple[Delay, ...]:
+        """Why ranks are late in some steps; () if all are in the same ones, so that none waits."""
+        at_times = tuple(each for each in self.causes if each.steps is not None)
+        together = len(at_times) == self.ranks and len({(each.steps, each.us) for each in at_times}) == 1
+        return () if together else at_times
+
+    def late_in(self, step: int) -> list[Delay]:
+        """Return why ranks are late in a step, but not in every one."""
+        return [each for each in self.causes if each.steps is not None and step in each.steps]
+
+    def lateness(self, cause: Delay) -> float:
+        """Return the µs by which a rank is late for that reason."""
+        if cause.kind != "larger":
+            return cause.us
+        kernels = [each for each in self.simulation.programs[cause.rank] if isinstance(each, SimulatedKernel)]
+        return (cause.factor - 1) * sum(each.us for each in kernels if each.name == cause.kernel)
+
+    def cause_of(self, rank: int) -> Delay | None:
+        """Return why a rank is late in every step, None if it isn't."""
+        return next((each for each in self.causes if each.rank == rank and each.steps is None), None)
 
     def without(self, *, cause: bool = False, shared: bool = False) -> Simulation:
         """Return the job without its planted causes."""
@@ -125,7 +161,7 @@ def draw_plan(seed: int) -> JobPlan:
     programs = _programs(dice)
     ranks, steps = len(programs), dice.randint(4, 8)
     step_us = max(sum(each.us for each in program if isinstance(each, SimulatedKernel)) for program in programs)
-    cause = _cause(dice, programs, step_us) if dice.random() < 0.6 else None
+    causes = (_cause(dice, programs, step_us),) if dice.random() < 0.6 else ()
     shared = None
     if dice.random() < 0.3:
         shared = dice.choice(["loading", "host"]), step_us * dice.uniform(0.1, 0.6)
@@ -135,10 +171,18 @@ def draw_plan(seed: int) -> JobPlan:
     odd = (dice.randrange(steps), step_us * dice.uniform(3, 20)) if dice.random() < 0.2 and steps > 4 else None
     missing = dice.sample(range(ranks), dice.randint(1, max(ranks // 3, 1))) if dice.random() < 0.25 else []
     ahead = {rank: dice.uniform(-20_000, 20_000) for rank in range(ranks)} if dice.random() < 0.3 else {}
+    kind = "rank"
+    chance = random.Random(f"{seed} kind")  # of its own: what else a seed draws stays the same
+    if chance.random() < 0.3:
+        kind = chance.choice(["half", "in turn", "stall", "devices"])
+        steps = max(steps, 6) if kind in ("in turn", "stall") else steps
+        causes = causes if kind == "devices" else _causes_of_many(chance, kind, programs, steps, step_us)
+        share = chance.uniform(0.3, 1.0)
+        programs = [on_two_devices(each, share) for each in programs] if kind == "devices" else programs
     simulation = Simulation(
         programs,
         steps=steps,
-        delays=[] if cause is None else [cause],
+        delays=causes,
         jitter=dice.choice([0.0, 0.01, 0.02]),
         seed=seed,
         per_host=dice.choice([1, 8]) if ahead else 8,
@@ -146,7 +190,7 @@ def draw_plan(seed: int) -> JobPlan:
         odd=odd,
     )
     present = tuple(rank for rank in range(ranks) if rank not in missing)
-    return JobPlan(seed, simulation, cause, shared, odd, present, ahead)
+    return JobPlan(seed, simulation, kind, causes, shared, odd, present, ahead)
 
 
 def _programs(dice: random.Random) -> Sequence[Sequence[Action]]:
@@ -178,3 +222,22 @@ def _cause(dice: random.Random, programs: Sequence[Sequence[Action]], step_us: f
     if kind == "device":
         return Delay(kind, rank, factor=dice.uniform(1.1, 2.0))
     return Delay(kind, rank, us=step_us * dice.uniform(0.03, 1.0))
+
+
+def _causes_of_many(
+    dice: random.Random, kind: str, programs: Sequence[Sequence[Action]], steps: int, step_us: float
+) -> tuple[Delay, ...]:
+    ranks = range(len(programs))
+    if kind == "half":
+        late, factor = dice.sample(ranks, len(ranks) // 2), dice.uniform(1.1, 1.6)
+        return tuple(Delay("device", rank, factor=factor) for rank in sorted(late))
+    if kind == "in turn":
+        kernel = max((each for each in programs[0] if isinstance(each, SimulatedKernel)), key=lambda each: each.us)
+        return tuple(
+            Delay("larger", rank, kernel=kernel.name, factor=dice.uniform(1.3, 2.5), steps=numbers)
+            for rank in ranks
+            if (numbers := tuple(range(rank, steps, len(ranks))))
+        )
+    every, stall = dice.randint(2, 4), step_us * dice.uniform(0.2, 2.0)
+    first = [0] * len(ranks) if dice.random() < 0.3 else [dice.randrange(every) for _ in ranks]
+    return tuple(Delay("loading", rank, us=stall, steps=tuple(range(first[rank], steps, every))) for rank in ranks)

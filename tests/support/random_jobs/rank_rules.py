@@ -22,8 +22,8 @@ from tests.support.simulation.simulator import Host
 
 def _judge_straggler(match: re.Match[str], context: Context) -> str | None:
     names = {int(each) for each in re.findall(r"\d+", match["names"])}
-    if names != {context.late}:
-        return f"the late rank is {context.late}, not {sorted(names)}"
+    if names != context.late:
+        return f"late are {sorted(context.late)}, not {sorted(names)}"
     cost, limit = us(match["cost"]), match["limit"]
     if limit:
         return context.at_most(cost, context.truth.cause_cost, "the cost")
@@ -31,31 +31,37 @@ def _judge_straggler(match: re.Match[str], context: Context) -> str | None:
 
 
 def _judge_differences(match: re.Match[str], context: Context) -> str | None:
-    """Check what differences cost that no few ranks cause: none is planted, and no rank waits for longer."""
-    wrong = _judge_balanced(match, context)
+    """Check what differences cost that no few ranks cause: none is late in every step, or waits for longer."""
+    few = 0 < 4 * len(context.late) <= context.plan.ranks
+    wrong = _judge_balanced(match, context) if few or len(context.late) == 1 else None
     plan = context.plan
     longest = max((context.truth.waiting(rank, context.odd) for rank in range(plan.ranks)), default=0.0)
+    if plan.late_at_times:  # others wait in other steps
+        longest = max(longest, context.truth.cause_cost)
     return wrong or context.at_least(us(match["cost"]), longest, "the longest waiting")
 
 
 def _judge_balanced(match: re.Match[str], context: Context) -> str | None:
-    if context.truth.cause_cost < 1.2 * NOTABLE_SHARE * context.truth.step:
+    plan = context.plan
+    if context.truth.cause_cost < 1.2 * NOTABLE_SHARE * context.truth.step or not (
+        plan.late or plan.late_at_times
+    ):
         return None
-    rank = context.plan.cause.rank if context.plan.cause else None
-    return f"rank {rank} costs {context.truth.cause_cost:.0f} of {context.truth.step:.0f} µs per step"
+    return (
+        f"{plan.kind}: {plan.causes} costs {context.truth.cause_cost:.0f} of {context.truth.step:.0f} µs per step"
+    )
 
 
 def _judge_missing_suspect(match: re.Match[str], context: Context) -> str | None:
     if not context.plan.missing:
         return "no rank is missing"
-    cause = context.plan.cause
-    if cause is not None and cause.rank in context.plan.missing:
+    if {*context.plan.late} & {*context.plan.missing}:
         return context.at_most(us(match["cost"]), context.truth.cause_cost, "what the missing rank costs")
     return None
 
 
 def _judge_missing_straggler(match: re.Match[str], context: Context) -> str | None:
-    if context.late not in context.plan.missing:
+    if not context.late & {*context.plan.missing}:
         return "the late rank isn't missing"
     return context.at_least(us(match["cost"]), context.truth.cause_cost, "what the missing rank costs")
 
@@ -97,14 +103,14 @@ def _judge_split(match: re.Match[str], context: Context) -> str | None:
 
 
 def _awaited(awaited: str | None, context: Context) -> str | None:
-    """Check for whom a rank waits: that who is planted late is named first, if most of the waiting is for it."""
-    if not awaited or context.late is None or context.late == context.rank or context.plan.missing:
+    """Check for whom a rank waits: that one of the late is named first, if most of the waiting is for them."""
+    if not awaited or not context.late or context.rank in context.late or context.plan.missing:
         return None
     first = re.search(r"for rank (\d+)", awaited)
     mostly = context.truth.cause_cost > 0.7 * context.truth.waiting(context.rank, context.odd)
     synchronous = all(len(group) == context.plan.ranks for group in context.truth.groups)
-    if first and mostly and synchronous and int(first[1]) != context.late:
-        return f"it waits for rank {context.late}"
+    if first and mostly and synchronous and int(first[1]) not in context.late:
+        return f"it waits for {context.late}"
     return None
 
 
@@ -135,7 +141,7 @@ def _judge_host_twice_as_fast(match: re.Match[str], context: Context) -> str | N
 
 def _judge_find_straggler(match: re.Match[str], context: Context) -> str | None:
     """A rank's file alone may only guess; beside the others it is known."""
-    return "nobody is late" if len(context.plan.present) > 1 and context.late is None else None
+    return "nobody is late" if len(context.plan.present) > 1 and not context.late else None
 
 
 def _judge_network_at_most(match: re.Match[str], context: Context) -> str | None:
@@ -167,7 +173,7 @@ def _judge_saves_nothing(match: re.Match[str], context: Context) -> str | None:
 
 def _judge_waits_anyway(match: re.Match[str], context: Context) -> str | None:
     """Check that the rank waits for others, and isn't the one that they wait for."""
-    if context.rank == context.late and context.truth.cause_cost > 2 * NOTABLE_SHARE * context.truth.step:
+    if context.rank in context.late and context.truth.cause_cost > 2 * NOTABLE_SHARE * context.truth.step:
         waits = context.truth.communication(context.rank, context.odd) - context.truth.transfer(context.rank, ())
         return None if waits > context.slack else "the others wait for this rank"
     return None
@@ -202,8 +208,8 @@ WORK_NAMES = {
 
 def _judge_cause_name(match: re.Match[str], context: Context) -> str | None:
     """Check what a late rank spends its time on."""
-    cause = context.plan.cause
-    if cause is None or int(match["rank"]) != cause.rank:
+    cause = context.plan.cause_of(int(match["rank"]))
+    if cause is None:
         return "that rank isn't planted to be late"
     if cause.kind not in WORK_NAMES:
         return f"its device is {cause.factor:.2f} times as slow"
@@ -219,17 +225,32 @@ def _judge_cause_name(match: re.Match[str], context: Context) -> str | None:
 
 
 def _judge_slower_device(match: re.Match[str], context: Context) -> str | None:
-    cause = context.plan.cause
-    if cause is None or cause.kind != "device" or int(match["rank"]) != cause.rank:
+    cause = context.plan.cause_of(int(match["rank"]))
+    if cause is None or cause.kind != "device":
         return "no device is slower"
     ratio = float(match["ratio"])
     return None if abs(ratio - cause.factor) <= 0.05 * cause.factor else f"it is {cause.factor:.2f} times as slow"
 
 
+def _judge_slower_devices(match: re.Match[str], context: Context) -> str | None:
+    """Check which ranks have slower devices, of which there are too many to be stragglers."""
+    slower = {each.rank: each.factor for each in context.plan.causes if each.kind == "device"}
+    named = {int(each) for each in re.findall(r"\d+", match["names"])}
+    if named != {*slower} & {*context.plan.present}:
+        return f"slower are {slower}"
+    low, high = float(match["low"]), float(match["high"] or match["low"])
+    true = [slower[rank] for rank in named]
+    return None if min(true) / 1.05 <= low <= high <= 1.05 * max(true) else f"they are {true} times as slow"
+
+
 def _judge_late_advice(match: re.Match[str], context: Context) -> str | None:
-    named = context.rank if match["name"] == "this rank" else int(re.findall(r"\d+", match["name"])[0])
-    if named != context.late:
-        return f"the late rank is {context.late}"
+    named = (
+        {context.rank}
+        if match["name"] == "this rank"
+        else {int(each) for each in re.findall(r"\d+", match["name"])}
+    )
+    if not named <= context.late:
+        return f"late are {context.late}"
     return context.at_most(us(match["gain"]), context.truth.cause_cost, "the gain")
 
 
@@ -242,6 +263,63 @@ def _judge_shared_advice(match: re.Match[str], context: Context) -> str | None:
     if context.plan.shared is None:
         return f"no rank runs {SHARED_OPERATOR}"
     return context.at_most(us(match["gain"]), context.truth.shared_cost, "the gain")
+
+
+def _judge_in_turn(match: re.Match[str], context: Context) -> str | None:
+    plan = context.plan
+    times = [plan.lateness(each) for each in plan.late_at_times]
+    if not times or int(match["ranks"]) > len(times):
+        return f"late at times are {plan.late_at_times}"
+    return context.at_least(us(match["most"] or match["least"]), max(times), "the lateness")
+
+
+def _judge_late_once(match: re.Match[str], context: Context) -> str | None:
+    """Check in which steps a rank is late, and by how much; the others may be late in the same ones."""
+    plan, rank = context.plan, int(match["rank"])
+    cause = next((each for each in plan.late_at_times if each.rank == rank), None)
+    steps = {int(each) - 1 for each in re.findall(r"#?(\d+)", match["steps"])}
+    if cause is None or cause.steps is None or not steps <= {*cause.steps}:
+        return f"late at times are {plan.late_at_times}"
+    if match["name"] and not re.search(
+        cause.kernel if cause.kind == "larger" else WORK_NAMES[cause.kind], match["name"]
+    ):
+        return f"it is {cause.kind}"
+    return context.at_least(us(match["most"]), plan.lateness(cause), "the lateness")
+
+
+def _judge_cost_of_turns(match: re.Match[str], context: Context) -> str | None:
+    return context.at_least(us(match["cost"]), context.truth.cause_cost, "the cost")
+
+
+def _judge_advice_on_turns(match: re.Match[str], context: Context) -> str | None:
+    if not context.plan.late_at_times:
+        return "no rank is late at times"
+    known = context.truth.cause_cost if not context.plan.missing else 0.0
+    return context.at_most(us(match["gain"]), known, "the gain")
+
+
+def _judge_cause_of_turns(match: re.Match[str], context: Context) -> str | None:
+    """Check what all ranks that are late at times do then."""
+    kinds = {
+        each.kernel if each.kind == "larger" else WORK_NAMES[each.kind] for each in context.plan.late_at_times
+    }
+    said = match.groupdict().get("kernel") or match.groupdict().get("name")
+    if said is None:
+        return f"it is {kinds}"
+    return None if len(kinds) == 1 and re.search(kinds.pop(), said) else f"it is {kinds}"
+
+
+def _judge_uneven(match: re.Match[str], context: Context) -> str | None:
+    """Check that this rank has more work than the others, over all steps."""
+    more = {
+        each.rank: len(each.steps or ()) * context.plan.lateness(each)
+        for each in context.plan.causes
+        if each.kind == "larger"
+    }
+    rank = int(match["rank"])
+    if match["amount"] == "less":
+        return None if more and more.get(rank, 0) <= min(more.values()) else f"more work: {more}"
+    return None if more and more.get(rank, 0) >= max(more.values()) else f"more work: {more}"
 
 
 RANK_RULES: tuple[tuple[str, Check], ...] = (
@@ -313,6 +391,11 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
         r"Rank (?P<rank>\d+) has a slower device: the same kernels take (?P<ratio>[\d.]+) × as long as .*",
         _judge_slower_device,
     ),
+    (
+        r"(?P<names>Ranks? .+) ha(?:s a slower device|ve slower devices): the same kernels take "
+        r"(?P<low>[\d.]+)(?: to (?P<high>[\d.]+))? × as long as on the other ranks\.",
+        _judge_slower_devices,
+    ),
     (rf"Find out why (?P<name>.+) (?:is|are) late: saves up to (?P<gain>{NUMBER}),.*", _judge_late_advice),
     (rf"Look into {SHARED_OPERATOR}: saves up to (?P<gain>{NUMBER}),.*", _judge_shared_advice),
     (r"No delay is attributed to any rank\.|No small group of ranks causes most of it\.", nothing_else),
@@ -352,6 +435,38 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
     (
         rf"Making (?P<what>.+) twice as fast wouldn't shorten the (?:step|trace) \({NUMBER}\)\.",
         _judge_saves_nothing,
+    ),
+    (
+        rf"Ranks are late in turn: in \d+ of \d+ steps, one of (?P<ranks>\d+) is late by (?P<least>{NUMBER})"
+        rf"(?: to (?P<most>{NUMBER}))?\.",
+        _judge_in_turn,
+    ),
+    (
+        rf"Find out why ranks are late in turn: saves up to (?P<gain>{NUMBER}),.*",
+        _judge_advice_on_turns,
+    ),
+    (rf"That costs (?P<cost>{NUMBER}) per step\.", _judge_cost_of_turns),
+    (
+        r"The late rank spends it in (?P<kernel>\S+): give each rank as much work in each step\.|"
+        r"All of them spend it in (?P<name>.+): do that on all ranks in the same step, or in none\.|"
+        r"(?:It is|Nothing recorded explains it, so) Python's garbage collector .*",
+        _judge_cause_of_turns,
+    ),
+    (r"No single function or operator takes most of it\.", nothing_else),
+    (r"No rank is late in most steps\.", lambda _, context: f"{context.late} are" if context.late else None),
+    (
+        rf"Rank (?P<rank>\d+) is late (?:once|\d+ times): in steps? (?P<steps>.+), by (?:up to )?"
+        rf"(?P<most>{NUMBER})(?:, mostly in (?P<name>.+))?\.",
+        _judge_late_once,
+    ),
+    (
+        r"No rank is a straggler, but work is uneven: rank (?P<rank>\d+) has (?P<amount>more|less) than the "
+        r"others\.",
+        _judge_uneven,
+    ),
+    (
+        r"This rank has several devices, and waits for other ranks can't be assigned to one of them\.",
+        lambda _, context: None if context.truth.devices > 1 else "it has one",
     ),
     (r"Faster work on this rank alone would only make it wait longer\.", _judge_waits_anyway),
 )

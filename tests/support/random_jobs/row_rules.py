@@ -15,7 +15,7 @@ Row = tuple[str, str, str | None]
 
 def judge_rank_rows(idle: Any, path: Any, overview: Any, context: Context) -> Iterator[Row]:
     """Yield the rows of Idle time, Critical path and Overview of one rank."""
-    yield from _idle_rows(idle, context)
+    yield from _idle_rows(idle, context.on_device(0))
     yield from _path_rows(path, context)
     yield from _category_rows(overview, context)
 
@@ -102,8 +102,8 @@ def judge_job_rows(job: Any, contexts: Mapping[int, Context]) -> Iterator[Row]:
             )
     for row in job.stragglers:
         context = contexts[row.rank]
-        cause, said = context.plan.cause, row.cost_ns / 1e3
-        most = context.truth.cause_cost if cause is not None and cause.rank == row.rank else 0.0
+        said = row.cost_ns / 1e3
+        most = context.truth.cause_cost if row.rank in {each.rank for each in context.plan.causes} else 0.0
         # What ranks vary by, with more than one late at a time, costs a few percent of a step.
         slack = 0.05 * context.truth.step
         wrong = said > 1.1 * most + slack and not job.verdict.kind == "unknown" and not context.plan.missing

@@ -38,6 +38,10 @@ class Context:
         self.typical = truth.typical(rank, self.odd)
         self.slack = _SLACK_SHARE * truth.step
 
+    def on_device(self, device: int) -> Context:
+        """Return the truth about one device of the rank's process."""
+        return Context(self.truth.on_device(device), self.rank, self.odd)
+
     def close(self, said: float, true: float, what: str) -> str | None:
         """Return why a number is wrong, or None."""
         if abs(said - true) <= TOLERANCE * abs(true) + self.slack:
@@ -59,10 +63,10 @@ class Context:
         )
 
     @property
-    def late(self) -> int | None:
-        """The rank that is planted to be late, if that costs the job anything worth naming."""
+    def late(self) -> set[int]:
+        """The ranks that are planted to be late in every step, if that costs the job anything worth naming."""
         notable = self.truth.cause_cost >= NOTABLE_SHARE / 2 * self.truth.step
-        return self.plan.cause.rank if self.plan.cause is not None and notable else None
+        return {*self.plan.late} if notable else set()
 
 
 Check = Callable[[re.Match[str], Context], str | None]

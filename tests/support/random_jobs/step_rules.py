@@ -23,6 +23,8 @@ from tests.support.simulation.simulator import ODD_OPERATOR
 RankTime = Callable[[int, Collection[int]], float]
 """Returns a time per step of a rank without its odd steps."""
 
+_IDLE = r"(?:GPU \d is|Both GPUs are|All \d GPUs are)"
+
 _HOST_KINDS = ("host", "load", "frame")
 
 
@@ -100,22 +102,41 @@ def _judge_step_count(match: re.Match[str], context: Context) -> str | None:
     )
 
 
-def _judge_odd_step(match: re.Match[str], context: Context) -> str | None:
-    """Check which step is odd, by how much, and that what makes it longer is what was planted in it."""
-    number = int(match["step"]) - 1
-    extra = context.truth.durations(context.rank)[number] - context.typical
-    planted = number in context.truth.planted_odd
-    if abs(extra) < 0.1 * context.typical:
+def _judge_odd_steps(match: re.Match[str], context: Context) -> str | None:
+    """Check which steps are odd, by how much, and that what makes them longer is what was planted in them."""
+    steps = [int(each) - 1 for each in re.findall(r"\d+", match["steps"])]
+    durations = context.truth.durations(context.rank)
+    extras = [durations[step] - context.typical for step in steps]
+    if any(abs(extra) < 0.1 * context.typical for extra in extras):
         return "that step is like the others"
-    name = match["name"]
-    if planted and name and name != ODD_OPERATOR:
-        return f"it is {ODD_OPERATOR}"
-    if not planted and name == ODD_OPERATOR:
-        return f"{ODD_OPERATOR} doesn't run in it"
+    sign = 1 if match["sign"] == "more" else -1
+    ends = sorted(sign * extra for extra in extras)
     return first_reason(
-        context.close(us(match["extra"]) * (1 if match["sign"] == "more" else -1), extra, "what it takes more"),
+        *(_odd_name(match["name"], step, context) for step in steps),
+        context.close(us(match["low"]), ends[0], "what it takes more"),
+        context.close(us(match["high"] or match["low"]), ends[-1], "what it takes more"),
         context.close(us(match["typical"]), context.typical, "a typical step") if match["typical"] else None,
     )
+
+
+def _odd_name(name: str | None, step: int, context: Context) -> str | None:
+    """Check what a step is said to spend more time in: the largest of what is planted in it."""
+    truth = context.truth
+    planted = {ODD_OPERATOR: context.plan.odd[1]} if context.plan.odd and step in truth.planted_odd else {}
+    stalls = [
+        each.us for each in context.plan.late_in(step) if each.kind == "loading" and each.rank == context.rank
+    ]
+    planted |= {SHARED_LOADER: stalls[0]} if stalls else {}
+    if name == ODD_OPERATOR and name not in planted:
+        return f"{ODD_OPERATOR} doesn't run in it"
+    if not name or not planted:
+        return None
+    largest = max(planted, key=lambda each: planted[each])
+    elsewhere = [context.plan.lateness(each) for each in context.plan.late_in(step) if each.rank != context.rank]
+    if max(elsewhere, default=0.0) > planted[largest]:
+        return None  # it waits longer for others
+    said = "loading data|DataLoader" if largest == SHARED_LOADER else ODD_OPERATOR
+    return None if re.search(said, name) else f"it is {largest}"
 
 
 def _judge_path_share(match: re.Match[str], context: Context) -> str | None:
@@ -193,7 +214,9 @@ def _gain_without(name: str, match: re.Match[str], context: Context) -> str | No
 def _judge_sync_advice(match: re.Match[str], context: Context) -> str | None:
     # No rank becomes faster than its device is busy, whatever the others do.
     idle = context.typical - context.truth.busy(context.rank, context.odd)
-    return context.at_most(us(match["gain"]), min(context.truth.saved_by_no_syncs(), idle), "the gain")
+    return context.at_most(
+        us(match["gain"]), min(context.truth.saved_by_no_syncs(context.rank, context.odd), idle), "the gain"
+    )
 
 
 def _judge_code_advice(match: re.Match[str], context: Context) -> str | None:
@@ -242,11 +265,11 @@ def _judge_late_collectives(match: re.Match[str], context: Context) -> str | Non
 
 
 def _rank_groups(context: Context) -> Iterator[list[int]]:
-    """Yield the ranks that a mean may be over: all that were read, and those that wait for the late one."""
-    present, cause = context.plan.present, context.plan.cause
+    """Yield the ranks that a mean may be over: all that were read, and those that wait for the late ones."""
+    present, late = context.plan.present, context.plan.late
     yield [*present]
-    if cause is not None and cause.rank in present and len(present) > 1:
-        yield [rank for rank in present if rank != cause.rank]
+    if 0 < len({*late} & {*present}) < len(present):
+        yield [rank for rank in present if rank not in late]
 
 
 def _judge_means(context: Context, *means: tuple[float, RankTime, str]) -> str | None:
@@ -288,13 +311,17 @@ def _judge_exposed_of_all(match: re.Match[str], context: Context) -> str | None:
 
 def _judge_devices_busy(match: re.Match[str], context: Context) -> str | None:
     truth, ranks = context.truth, context.plan.present
-    shares = [truth.busy(rank, context.odd) / truth.typical(rank, context.odd) for rank in ranks]
+    shares = [
+        truth.on_device(device).busy(rank, context.odd) / truth.typical(rank, context.odd)
+        for rank in ranks
+        for device in range(truth.devices)
+    ]
     said, step = ratio(match["share"]), context.typical
     lowest = match["lowest"]
     return first_reason(
         context.close(said * step, sum(shares) / len(shares) * step, "the busy time"),
         context.close(ratio(lowest) * step, min(shares) * step, "the lowest busy time") if lowest else None,
-        None if int(match["count"]) == len(ranks) else f"there are {len(ranks)} devices",
+        None if int(match["count"]) == len(shares) else f"there are {len(shares)} devices",
     )
 
 
@@ -354,19 +381,19 @@ def _judge_fact_step(match: re.Match[str], context: Context) -> str | None:
 
 STEP_RULES: tuple[tuple[str, Check], ...] = (
     (
-        rf"GPU \d is busy for (?P<share>{SHARE}) of {BASE}"
+        rf"(?:GPU \d|At least one of \d GPUs) is busy for (?P<share>{SHARE}) of {BASE}"
         rf"(?:, including (?P<exposed>{NUMBER}) of exposed communication|; (?P<part>{SHARE}) of {BASE} is exposed "
         r"communication)?\.",
         _judge_busy,
     ),
     (rf"Exposed communication takes (?P<share>{SHARE}) of {BASE}\.", _judge_exposed),
     (
-        rf"GPU \d is idle for (?P<share>{SHARE}) of {BASE} \({NUMBER} of {NUMBER}\), (?P<part>{NUMBER}) of it "
+        rf"{_IDLE} idle for (?P<share>{SHARE}) of {BASE} \({NUMBER} of {NUMBER}\), (?P<part>{NUMBER}) of it "
         r"(?P<cause>.+)\.(?P<whole>)",
         lambda match, context: _idle_cause(us(match["part"]), match["cause"], context),
     ),
     (
-        rf"GPU \d is idle for (?P<share>{SHARE}) of {BASE}, (?:mainly |longest )?while the host (?P<cause>.+) "
+        rf"{_IDLE} idle for (?P<share>{SHARE}) of {BASE}, (?:mainly |longest )?while the host (?P<cause>.+) "
         rf"\((?P<part>[\d.]+(?: \S+)?) of (?P<whole>{NUMBER})\)\.",
         _judge_idle,
     ),
@@ -378,10 +405,11 @@ STEP_RULES: tuple[tuple[str, Check], ...] = (
         _judge_step_count,
     ),
     (
-        rf"Step (?P<step>\d+) takes (?P<extra>{NUMBER}) (?P<sign>more|less) than a typical step "
-        rf"\((?P<typical>{NUMBER})\)(?:, mostly (?:in )?(?P<name>.+))?\.",
-        _judge_odd_step,
+        rf"Steps? (?P<steps>[\d, and]+) takes? (?P<low>{NUMBER})(?: to (?P<high>{NUMBER}))? (?P<sign>more|less)"
+        rf"(?: than a typical step \((?P<typical>{NUMBER})\))?(?:, mostly (?:in )?(?P<name>.+))?\.",
+        _judge_odd_steps,
     ),
+    (r"\d+ more steps? differs? as well\.", nothing_else),
     (rf"(?P<share>{SHARE}) of the step's critical path is (?P<part>[a-z ]+?)(?:, .*)?\.", _judge_path_share),
     (
         rf".* step is [\w-]+-bound: (?P<share>{SHARE}) of its critical path is (?P<part>.+)\.",
@@ -411,7 +439,7 @@ STEP_RULES: tuple[tuple[str, Check], ...] = (
         _judge_sync_time,
     ),
     (
-        rf"GPU \d is idle for (?P<share>{SHARE}) of {BASE}, while the host (?P<cause>.+) \((?P<whole>{NUMBER})\)\."
+        rf"{_IDLE} idle for (?P<share>{SHARE}) of {BASE}, while the host (?P<cause>.+) \((?P<whole>{NUMBER})\)\."
         r"(?P<part>)",
         _judge_idle,
     ),
@@ -450,7 +478,11 @@ STEP_RULES: tuple[tuple[str, Check], ...] = (
     ),
     (r"(?P<read>\d+) (?:of (?P<expected>\d+) ranks|workers?), span \S+\.", _judge_workers),
     (rf"(?P<base>An average step|A typical step|The step): (?P<time>{NUMBER})", _judge_fact_step),
-    (rf"GPU \d(?: · .*)? is busy (?P<share>{SHARE}) of the (?P<time>{NUMBER}) recorded\.", _judge_busy_of_trace),
+    (
+        rf"GPU \d(?: · .*|, the busiest of \d devices,)? is busy (?P<share>{SHARE}) of the (?P<time>{NUMBER}) "
+        r"recorded\.",
+        _judge_busy_of_trace,
+    ),
     (
         rf"It spends (?P<time>{NUMBER}) getting to (?P<count>\d+) collectives? in (?P<steps>\d+) steps?; "
         rf"the (?:median|other) rank spends {NUMBER}\.",

@@ -37,7 +37,7 @@ RANK_VIEWS = (
 """The views about one rank that the simulation records something for."""
 
 _ADVICE_LINE = re.compile(r"\d+\. \*\*(?P<title>.+)\*\* \((?P<gain>.+), \S+\): (?P<text>.+)")
-_BULLET = re.compile(r"^(?:- |## )(?:node\d+_\d+: )?(?:(?:info|warning|error): )?")
+_BULLET = re.compile(r"^(?:- |## )(?:advice: )?(?:node\d+_\d+: )?(?:(?:info|warning|error): )?")
 
 
 def union_us(intervals: Iterable[Interval]) -> float:
@@ -51,10 +51,23 @@ def union_us(intervals: Iterable[Interval]) -> float:
 
 @dataclass(frozen=True)
 class JobTruth:
-    """The job of a plan, simulated; times in µs per step."""
+    """The job of a plan, simulated; times in µs per step.
+
+    device  the device of each process whose work counts; None for all of them together
+    """
 
     plan: JobPlan
     job: RecordedJob
+    device: int | None = None
+
+    def on_device(self, device: int) -> JobTruth:
+        """Return the truth of one device of each process; the first one communicates."""
+        return replace(self, device=device)
+
+    @property
+    def devices(self) -> int:
+        """The number of devices of each process."""
+        return 2 if self.plan.kind == "devices" else 1
 
     @property
     def steps(self) -> int:
@@ -62,8 +75,8 @@ class JobTruth:
 
     @cached_property
     def cause_cost(self) -> float:
-        """What the late rank costs the job per step."""
-        return 0.0 if self.plan.cause is None else self._cost(self.plan.without(cause=True))
+        """What the late ranks cost the job per step."""
+        return 0.0 if not self.plan.causes else self._cost(self.plan.without(cause=True))
 
     @cached_property
     def shared_cost(self) -> float:
@@ -107,9 +120,10 @@ class JobTruth:
         """The mean step without what has that name on any rank: kernels, host code, or data loading."""
         return self._step(self.plan.without_named(name, self.plan.simulation))
 
-    def saved_by_no_syncs(self) -> float:
-        """What a step saves if the host never waits for the device; steps overlap then, so of the whole job."""
-        usual = replace(self.plan.simulation, odd=None, _ends={}, _arrived={})
+    def saved_by_no_syncs(self, rank: int, odd: Collection[int]) -> float:
+        """What a rank alone saves per step if its host never waits for its device: the next step overlaps then."""
+        alone = self.plan.of_rank(rank, self._mean_latencies(rank, odd))
+        usual = replace(alone, odd=None, _ends={}, _arrived={})
         return (usual.run().end - self.plan.without_syncs(usual).run().end) / self.steps
 
     @property
@@ -197,7 +211,8 @@ class JobTruth:
         return {span.collective.ranks for rank in range(self.plan.ranks) for span in self._communicating(rank)}
 
     def _computation(self, rank: int) -> list[Interval]:
-        return [(span.start, span.end) for span in self._spans(rank, "kernel")]
+        counted = range(self.devices) if self.device is None else (self.device,)
+        return [(span.start, span.end) for span in self._spans(rank, "kernel") if span.device in counted]
 
     def _collectives(self, rank: int) -> list[Interval]:
         return [(span.start, span.end) for span in self._communicating(rank)]
@@ -206,7 +221,7 @@ class JobTruth:
         return [(self._last_arrivals[span.key], span.end) for span in self._communicating(rank)]
 
     def _communicating(self, rank: int) -> list[RecordedSpan]:
-        return [span for span in self.job.spans[rank] if span.collective is not None]
+        return [span for span in self.job.spans[rank] if span.collective is not None and not self.device]
 
     @cached_property
     def _last_arrivals(self) -> Mapping[Any, float]:

@@ -21,6 +21,7 @@ class RecordedSpan:
     """Something that ran, times in µs of the job.
 
     launch  when the host launched it; size: of its work, 1 for the usual one
+    device  of the process, on which a kernel runs
     """
 
     kind: str
@@ -31,6 +32,7 @@ class RecordedSpan:
     collective: Any = None
     key: Any = None
     size: float = 1.0
+    device: int = 0
 
 
 @dataclass
@@ -81,8 +83,12 @@ class RecordedJob:
         info: dict[str, Any] = {"backend": "nccl", "rank": rank, "world_size": len(self.spans)}
         if metadata:
             info["pg_config"] = configured
-        device = {"id": rank % self.per_host, "name": "Simulated GPU", "totalGlobalMem": 2**34}
-        head = {"distributedInfo": info, "baseTimeNanoseconds": BASE_NS, "deviceProperties": [device]}
+        count = 1 + max((span.device for span in self.spans[rank]), default=0)
+        devices = [
+            {"id": rank % self.per_host + number, "name": "Simulated GPU", "totalGlobalMem": 2**34}
+            for number in range(count)
+        ]
+        head = {"distributedInfo": info, "baseTimeNanoseconds": BASE_NS, "deviceProperties": devices}
         events: list[dict[str, Any]] = []
         for correlation, span in enumerate(self.spans[rank], 1):
             events += _events(span, correlation, rank, metadata)
@@ -94,10 +100,10 @@ class RecordedJob:
 
 def _events(span: RecordedSpan, correlation: int, rank: int, metadata: bool) -> list[dict[str, Any]]:
     def event(category: str, name: str, start: float, end: float, tid: int = 1, **args: Any) -> dict[str, Any]:
-        pid = 0 if category == "kernel" else 1000 + rank
+        pid = span.device if category == "kernel" else 1000 + rank
         return {
             "ph": "X", "cat": category, "name": name, "ts": start, "dur": end - start, "pid": pid, "tid": tid,
-            "args": {"device": 0, **args} if category == "kernel" else args,
+            "args": {"device": span.device, **args} if category == "kernel" else args,
         }  # fmt: skip
 
     if span.kind == "step":

@@ -29,10 +29,11 @@ START_US = 1_000_000.0
 
 @dataclass(frozen=True)
 class SimulatedKernel:
-    """A kernel on the compute stream."""
+    """A kernel on the compute stream of one of the process's devices."""
 
     name: str
     us: float
+    device: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,12 @@ class Collective:
 
 @dataclass(frozen=True)
 class Wait:
-    """Makes the compute stream wait for the collectives launched so far."""
+    """Makes the compute streams of all devices wait for the collectives launched so far."""
 
 
 @dataclass(frozen=True)
 class Sync:
-    """Makes the host wait for the compute stream."""
+    """Makes the host wait for the compute streams of all devices."""
 
 
 Action = SimulatedKernel | Host | Collective | Wait | Sync
@@ -149,6 +150,7 @@ class Simulation:
         """Append what one rank does to `spans`; yield the keys of collectives whose end it needs to continue."""
         host = START_US + rank * self.stagger_us
         compute = host
+        second = host  # the compute stream of the second device
         last: dict[object, object] = {}
         numbers: dict[object, int] = {}
         pending: list[object] = []
@@ -169,10 +171,13 @@ class Simulation:
                         kind = "load" if action.load else "host"
                         spans.append(RecordedSpan(kind, action.name, action_start, host))
                 elif isinstance(action, SimulatedKernel):
-                    start = max(host + 2, compute)
-                    compute = start + action.us * variation * self._duration_factor(rank, step, action.name)
+                    start = max(host + 2, second if action.device else compute)
+                    end = start + action.us * variation * self._duration_factor(rank, step, action.name)
+                    compute, second = (compute, end) if action.device else (end, second)
                     size = self._duration_factor(rank, step, action.name, ("larger", "rows"))
-                    spans.append(RecordedSpan("kernel", action.name, start, compute, launch=host, size=size))
+                    spans.append(
+                        RecordedSpan("kernel", action.name, start, end, host, size=size, device=action.device)
+                    )
                     host += LAUNCH_US
                 elif isinstance(action, Collective):
                     stream = (action.group, action.ranks if action.name == "send" else ())
@@ -191,14 +196,14 @@ class Simulation:
                     for launched in pending:
                         yield launched
                         compute = max(compute, self._ends[launched] + 1)
+                        second = max(second, self._ends[launched] + 1)
                     pending = []
                 else:
+                    end = max(host, compute, second)
                     if self.syncs:
-                        spans.append(
-                            RecordedSpan("sync", "cudaStreamSynchronize", host, max(host, compute) + SYNC_US)
-                        )
-                        host = max(host, compute) + SYNC_US
-                    host = max(host, compute)
+                        spans.append(RecordedSpan("sync", "cudaStreamSynchronize", host, end + SYNC_US))
+                        end += SYNC_US
+                    host = end
             spans.append(RecordedSpan("step", f"ProfilerStep#{step + 1}", begin, host))
             if self.stacks:
                 spans.append(RecordedSpan("frame", "/job/train.py(80): train", begin, host))
@@ -306,3 +311,13 @@ def pipeline(stages: int, batches: int = 4) -> list[list[Action]]:
         program += [Wait(), Collective("allreduce", tuple(range(stages)), "0", 50, 1), Wait()]
         programs.append([*program, SimulatedKernel("adam", 200), Sync()])
     return programs
+
+
+def on_two_devices(program: Sequence[Action], share: float) -> list[Action]:
+    """Return a program whose process launches each kernel on a second device, too, for that share of its time."""
+    both: list[Action] = []
+    for action in program:
+        both.append(action)
+        if isinstance(action, SimulatedKernel):
+            both.append(replace(action, us=share * action.us, device=1))
+    return both

@@ -187,6 +187,13 @@ CLAIMS = [
         job(Delay("rows", 1, factor=1.3)),
     ),
     Claim(
+        "{ranks} {have}: the same kernels take {ratio} × as long as on the other ranks.",
+        r"Ranks 1 and 2 have slower devices: the same kernels take 1\.3\d?(?: to 1\.3\d)? × as long as on",
+        job(Delay("device", 1, factor=1.3), Delay("device", 2, factor=1.3)),
+        "they have 1.3 times the rows",
+        job(Delay("rows", 1, factor=1.3), Delay("rows", 2, factor=1.3)),
+    ),
+    Claim(
         "{rank} has more work: {name} runs on {size} there, on {typical} on {other}.",
         "Rank 1 has more work: ",
         job(Delay("rows", 1, factor=1.3)),

@@ -103,6 +103,32 @@ def test_a_half_of_the_ranks_that_works_longer_costs_the_other_half_the_differen
     assert said is not None and float(said[1]) == pytest.approx(simulation.cost_us() / 1000, rel=0.1)
 
 
+@pytest.mark.parametrize("missing", [None, 1])
+def test_ranks_that_wait_for_each_other_in_turn_are_not_balanced(missing: int | None) -> None:
+    """Some ranks are late in one step and the others in the next, so that all work as long in total."""
+    delays = [Delay("host", rank, us=8000, steps=tuple(range(int(rank > 2), 6, 2))) for rank in range(5)]
+    simulation = Simulation(simulated_ddp(5, overlap=False), steps=6, delays=delays)
+    payload = build(simulation.run().members(only=[rank for rank in range(5) if rank != missing]), NoParams())
+    said = re.match(r"No few ranks are the stragglers, but .* cost (\S+) ms per step\.", sentences(payload))
+    assert said is not None and float(said[1]) == pytest.approx(simulation.cost_us() / 1000, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ((0, 3), "Rank 2 may be the straggler, but its trace is missing:"),
+        (None, "The straggler's trace is missing:"),
+    ],
+)
+def test_a_missing_rank_is_the_straggler_if_all_others_wait_in_most_steps(
+    steps: tuple[int, ...] | None, said: str
+) -> None:
+    delays = [Delay("host", 2, us=8000, steps=steps)]
+    simulation = Simulation(simulated_ddp(4, overlap=False), steps=6, delays=delays)
+    payload = build(simulation.run().members(only=[0, 1, 3]), NoParams())
+    assert sentences(payload).startswith(said)
+
+
 @pytest.mark.parametrize(
     ("share", "cause"),
     [

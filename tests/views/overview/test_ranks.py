@@ -260,7 +260,9 @@ def test_what_no_single_rank_causes_is_advised_on_too(
         assert [plain(each.title) for each in found] == ([] if title is None else [title])
         if title is not None:
             assert plain(found[0].text).startswith(plain(verdict_headline(job.members(), judge(job))))
-            assert found[0].gain_ns == judge(job).imbalance
+            turns = judge(job).in_turn
+            # As bound, what the late ranks are late by; the replay may find less.
+            assert found[0].gain_ns == max(judge(job).imbalance or 0, turns.per_step if turns is not None else 0)
         if costs is not None:
             assert found[0].gain_ns == pytest.approx(costs, rel=0.1)
 

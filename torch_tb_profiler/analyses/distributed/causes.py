@@ -77,6 +77,14 @@ class StragglerCause(msgspec.Struct, frozen=True):
     resized: ResizedKernel | None = None
 
 
+class SlowerDevices(msgspec.Struct, frozen=True):
+    """Ranks whose kernels take longer than those of equal size on the median rank, by what ratio."""
+
+    members: tuple[int, ...]
+    lowest: float
+    highest: float
+
+
 def find_cause(
     comparison: RankComparison, suspect: Suspect, member: int, activities: Sequence[StragglerActivity]
 ) -> StragglerCause | None:
@@ -133,6 +141,15 @@ def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> 
     time, typical = category.time / steps, (category.median or 0) / steps
     category_kind = _CATEGORY_CAUSES.get(category.name, "other")
     return StragglerCause(category_kind, member, "category", category.name, time, typical, latest)
+
+
+def find_slower_devices(job: DistributedJob) -> SlowerDevices | None:
+    """Return the ranks whose devices are slower than the median rank's, or None if none or most are."""
+    speeds = ((member, _kernel_speed(job, member)) for member in range(len(job.sources)))
+    slower = {member: speed.ratio for member, speed in speeds if speed is not None and speed.uniform}
+    if not 0 < 2 * len(slower) <= len(job.sources):
+        return None
+    return SlowerDevices(tuple(slower), min(slower.values()), max(slower.values()))
 
 
 def name_late_once(comparison: RankComparison, work: WorkWindows, once: LateOnce) -> LateOnce:

@@ -18,7 +18,13 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
-from torch_tb_profiler.analyses.distributed.late_once import typical_job_steps, without_odd_steps
+from torch_tb_profiler.analyses.distributed.late_once import (
+    MIN_STEPS,
+    excess_by_step,
+    is_in_most_steps,
+    typical_job_steps,
+    without_odd_steps,
+)
 from torch_tb_profiler.analyses.distributed.matching import Matching
 from torch_tb_profiler.analyses.distributed.replay import ReplayResult, ReplayScenarios, replay_job
 from torch_tb_profiler.analyses.distributed.uneven_work import even_split
@@ -37,6 +43,9 @@ MAX_SET_SIZE = 8
 MIN_HOST_EXCESS_RATIO, MIN_LATE_HOST_SHARE = 0.5, 0.75
 """The ranks of a host are late together if at least this share of them works longer than is typical, each by more
 than this ratio of the host's largest excess."""
+
+MIN_LATE_SHARE = 0.05
+"""A rank is late in a step if it works longer than is typical by more than this share of its work."""
 
 _MIN_HELD_UP_SHARE = 0.5
 """A rank is held up by another if, without it, it would arrive earlier by at least this share of its lateness."""
@@ -69,6 +78,8 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     by_rank     float64[ranks]  ns per step that each rank costs the others
     sets        sets of ranks: those of each host, and those that work longest beyond the typical time
     imbalance   ns per step that all differences between the ranks cost
+    at_times    ns per step that ranks cost together in those steps in which they are late: half of them in one
+                step and the other half in the next are balanced on average, and yet they wait
     even_split  ns per step that the same work would save if it were spread evenly over the ranks
     transfers   ns per step that the job would save if the compared collectives moved their data in no time, None
                 where it isn't recorded when all of them could have started
@@ -82,6 +93,7 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     by_rank: Float64
     sets: tuple[Suspect, ...]
     imbalance: float
+    at_times: float
     even_split: float
     transfers: float | None
     slow_links: tuple[Suspect, ...]
@@ -102,7 +114,8 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     np.add.at(positive, member, np.maximum(work.excess, 0))
     replayed = np.argsort(-positive, kind="stable")[:MAX_REPLAYED_RANKS].tolist()
     sets = [*_late_hosts(job, net), *_largest_sets(net, ranks)]
-    excess, absent = _transfer_excess(job, matching, split), _waiting_for_absent_ranks(job, matching, split)
+    excess = _transfer_excess(job, matching, split)
+    absent = _recurring_waits(job, matching, split, _waiting_for_absent_ranks(job, matching, split))
     slow = _slow_link_ranks(job, matching, split, excess)
     longer = tuple(np.flatnonzero(net > 0).tolist())
     # Where half of the ranks work longer, each is typical of the others: without their excess, the job is as fast
@@ -137,7 +150,8 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
             for column, (members, host) in enumerate(sets, len(replayed))
         ),
         imbalance=max([_cost_to_others(column, ()) for column in earlier[:, : len(groups)].T], default=0.0),
-        even_split=_even_split_saving(job, matching, split, work) / steps,
+        at_times=_saving(job, matching, split, _without_lateness_at_times(job, all_work)) / steps,
+        even_split=_saving(job, matching, split, even_split(job, work)) / steps,
         transfers=_cost_to_others(earlier[:, -3], ()) if (job.table.held[split.compared] > 0).all() else None,
         slow_links=_merge_links(
             [
@@ -153,11 +167,33 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     )
 
 
-def _even_split_saving(job: DistributedJob, matching: Matching, split: WaitingSplit, work: WorkWindows) -> float:
-    """Return the ns that the job would be done earlier if the ranks worked equally long."""
+def _saving(job: DistributedJob, matching: Matching, split: WaitingSplit, work: WorkWindows) -> float:
+    """Return the ns that the job would be done earlier if all ranks worked as long as is typical of them."""
     everyone = np.ones((len(job.sources), 1), np.bool_)
-    result = replay_job(job, matching, split, even_split(job, work), ReplayScenarios(everyone))
+    result = replay_job(job, matching, split, work, ReplayScenarios(everyone))
     return max(float(result.earlier.max(initial=0.0)), 0.0)
+
+
+def _without_lateness_at_times(job: DistributedJob, work: WorkWindows) -> WorkWindows:
+    """Return the windows such that what is typical lacks what a rank works longer in steps in which it is late.
+
+    It is compared with the rank that works shortest in the window, as most ranks may be late at once. What it
+    works longer in every step isn't lateness at times.
+    """
+    member, step = job.table.member[work.rows], job.table.step[work.rows]
+    shortest = np.full(int(work.window.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(shortest, work.window, work.work)
+    longer = msgspec.structs.replace(work, typical=shortest[work.window])
+    excess = excess_by_step(job, longer)
+    counted = typical_job_steps(job)[:-1]
+    late = np.maximum(excess - excess[:, counted].min(axis=1, initial=np.inf, keepdims=True), 0)
+    length = np.zeros((len(job.sources), len(job.steps) + 1))
+    np.add.at(length, (member, step), work.work)
+    late[(late <= MIN_LATE_SHARE * length[:, :-1]) | ~counted] = 0
+    ratio = np.zeros_like(length)
+    ratio[:, :-1] = np.divide(late, excess, out=np.zeros_like(late), where=excess > 0)
+    typical: Int64 = (work.work - ratio[member, step] * longer.excess).astype(np.int64)
+    return msgspec.structs.replace(work, typical=typical)
 
 
 def _cost_to_others(earlier: Float64, members: Sequence[int]) -> float:
@@ -290,6 +326,16 @@ def _waiting_for_absent_ranks(job: DistributedJob, matching: Matching, split: Wa
         )
     waits[matching.complete] = 0
     return waits
+
+
+def _recurring_waits(job: DistributedJob, matching: Matching, split: WaitingSplit, waits: Int64) -> Int64:
+    """Return the waits for missing ranks, or 0 if they aren't in most of the typical steps, as of a straggler."""
+    examples = _example_rows(matching, split)
+    step = np.append(job.table.step, 0)[examples]  # of NO_CODE, whose waits are 0
+    by_step = np.bincount(step, waits, len(job.steps) + 1)[:-1][typical_job_steps(job)[:-1]]
+    if len(by_step) < MIN_STEPS or is_in_most_steps(by_step):
+        return waits
+    return np.zeros_like(waits)
 
 
 def _absent_limit(matching: Matching, split: WaitingSplit) -> Int64:

@@ -38,6 +38,7 @@ class LateInTurn(msgspec.Struct, frozen=True):
     late, steps   number of steps in which a rank is late, and of all typical ones
     ranks         how many ranks are late in at least one of them
     least, most   ns by which they are late
+    per_step      ns by which the late ranks are late, mean over all typical steps: what it costs at most
     name          the frame or operator in which all of them spend it, or the kernel if it is `on_device`; "" where
                   there is no single one
     on_device     whether most of it is in kernels
@@ -50,6 +51,7 @@ class LateInTurn(msgspec.Struct, frozen=True):
     least: int
     most: int
     name: str
+    per_step: float = 0.0
     on_device: bool = False
     unrecorded: bool = False
 
@@ -82,6 +84,7 @@ def find_late_in_turn(
         int(late.min()),
         int(late.max()),
         _common_name(activities, on_device),
+        float(late.sum()) / len(is_late),
         on_device,
         _is_mostly(activities, "other"),
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
-from torch_tb_profiler.model.trace import Bool, Float64
+from torch_tb_profiler.model.trace import Bool, Float64, Int64
 
 MIN_RECURRING_RATIO = 0.25
 """A rank is late in a step if it works at least this ratio of its mean excess longer than is typical in it."""
@@ -83,8 +83,11 @@ def excess_by_step(job: DistributedJob, work: WorkWindows) -> Float64:
 def is_late_in_most_steps(job: DistributedJob, work: WorkWindows, members: tuple[int, ...]) -> bool:
     """Return whether these ranks together are late in more than half of the typical steps."""
     late = excess_by_step(job, work)[list(members)].mean(axis=0)[typical_job_steps(job)[:-1]]
-    if len(late) < MIN_STEPS:
-        return True
+    return len(late) < MIN_STEPS or is_in_most_steps(late)
+
+
+def is_in_most_steps(late: Float64 | Int64) -> bool:
+    """Return whether these ns, of each step, recur in more than half of the steps."""
     return 2 * int((late >= MIN_RECURRING_RATIO * late.mean()).sum()) > len(late)
 
 

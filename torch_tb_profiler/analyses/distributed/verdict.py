@@ -8,7 +8,13 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.distributed.causes import StragglerCause, find_cause, name_late_once
+from torch_tb_profiler.analyses.distributed.causes import (
+    SlowerDevices,
+    StragglerCause,
+    find_cause,
+    find_slower_devices,
+    name_late_once,
+)
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import StragglerCosts, Suspect
 from torch_tb_profiler.analyses.distributed.groups import RankCoverage
@@ -70,6 +76,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     in_turn    if balanced: that another rank is late in each step; `imbalance` is what this costs
     uneven     the rank whose work differs most from the others' by the sizes of its kernels: then `imbalance` is
                what an even split would save; None if the sizes don't explain it
+    slower_devices  if neither explains `imbalance`: the ranks, too many to be stragglers, whose devices are slower
     possible   the ranks that would be named if their lateness did not vary so much that it may be chance
     imbalance  if balanced: ns per step that the differences between all ranks cost, with no few ranks causing most
              of it; None if that is not worth naming
@@ -96,6 +103,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     cost_is_limit: bool = False
     in_turn: LateInTurn | None = None
     uneven: UnevenWork | None = None
+    slower_devices: SlowerDevices | None = None
 
     @property
     def cause(self) -> StragglerCause | None:
@@ -152,18 +160,18 @@ def judge_ranks(
     balanced = suspect is None and possible is None
     uneven, imbalance = None, None
     in_turn = None
-    if balanced and costs.imbalance >= min_cost:
+    if balanced and max(costs.imbalance, costs.at_times) >= min_cost:
         step_ns = _mean_step_duration(comparison)
         in_turn = find_late_in_turn(comparison.job, costs.all_work, step_ns, activities)
     once = None if in_turn is not None else once
     if in_turn is not None:
-        imbalance = costs.imbalance
+        imbalance = max(costs.imbalance, costs.at_times)
     elif balanced and not once:
         uneven = find_uneven_work(comparison.job) if costs.even_split >= min_cost else None
         # What one rank does on its host can't be given to another, so only work of the devices is split.
-        imbalance = costs.imbalance if uneven is None else costs.even_split
+        imbalance = max(costs.imbalance, costs.at_times) if uneven is None else costs.even_split
         imbalance = imbalance if imbalance >= min_cost else None
-    if not (suspect or uncertain) and hidden:
+    if not (suspect or uncertain) and hidden and absent_limit >= (imbalance or 0.0):
         return StragglerVerdict("unknown", "missing", costliest=costliest, missing_cost=missing_cost)
     if once is not None:
         is_named = any(row.member == once.member for row in named)
@@ -177,6 +185,9 @@ def judge_ranks(
         imbalance=imbalance,
         in_turn=in_turn,
         uneven=uneven,
+        slower_devices=find_slower_devices(comparison.job)
+        if imbalance is not None and in_turn is None and uneven is None
+        else None,
         communication=_communication_share(comparison, totals, named),
         causes=_find_causes(comparison, suspect, named, activities) if suspect else (),
         missing_cost=missing_cost,

@@ -246,6 +246,9 @@ def _imbalance_advice(
     comparison = compare_members(members)
     said = sentences(verdict_headline(members, verdict), rank_differences_sentence(comparison, verdict))
     if verdict.in_turn is not None:
+        # Without it, no step is shorter by more than the rank was late; the replay saves less, as it compares the
+        # ranks with each other.
+        cost = max(cost, verdict.in_turn.per_step)
         title, found = text("Find out why ranks are late in turn"), "ranks that are late in turn"
         exception = "what they do then must happen on each rank at its own time."
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from torch_tb_profiler.analyses.distributed.causes import StragglerCause
+from torch_tb_profiler.analyses.distributed.causes import SlowerDevices, StragglerCause
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import Suspect
 from torch_tb_profiler.analyses.distributed.job import RankSource
@@ -144,15 +144,15 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
             text("No rank is late in most {noun}s.", noun=job_noun(comparison)),
             late_once_sentence(comparison, verdict.once),
         )
-    if not members_coverage(members).complete:
-        return text(
-            "The {count} ranks found are balanced; no straggler among them.", count=f"{len(comparison.sources):,}"
-        )
     if verdict.imbalance is not None:
         return text(
             "No few ranks are the stragglers, but differences between the ranks cost {cost} {per_step}.",
             cost=Phrase(format_duration(verdict.imbalance), RANKS_TABLE),
             per_step=time_base(comparison),
+        )
+    if not members_coverage(members).complete:
+        return text(
+            "The {count} ranks found are balanced; no straggler among them.", count=f"{len(comparison.sources):,}"
         )
     return text("The ranks are balanced; no straggler.")
 
@@ -322,6 +322,8 @@ def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerd
         return shared_cause_sentence(comparison, verdict.in_turn, verdict.imbalance)
     if verdict.uneven is not None and verdict.imbalance is not None:
         return uneven_work_sentence(comparison, verdict.uneven, verdict.imbalance)
+    if verdict.slower_devices is not None:
+        return slower_devices_sentence(comparison, verdict.slower_devices)
     if verdict.imbalance is not None:
         return text("No small group of ranks causes most of it.")
     once, costliest = verdict.once, verdict.costliest
@@ -463,6 +465,18 @@ def shared_cause_sentence(comparison: RankComparison, found: LateInTurn, cost: f
             "{noun}s.",
             noun=noun,
         ),
+    )
+
+
+def slower_devices_sentence(comparison: RankComparison, found: SlowerDevices) -> Text:
+    """Say which ranks have slower devices, where these are too many to be called stragglers."""
+    low, high = f"{found.lowest:.2f}", f"{found.highest:.2f}"
+    several = len(found.members) > 1
+    return text(
+        "{ranks} {have}: the same kernels take {ratio} × as long as on the other ranks.",
+        ranks=member_names(comparison, found.members),
+        have="have slower devices" if several else "has a slower device",
+        ratio=low if low == high else f"{low} to {high}",
     )
 
 
