@@ -24,7 +24,12 @@ SAMPLER = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at
 
 @dataclass(frozen=True)
 class Workload:
-    """What the engine serves and how; `faults`: iteration -> (what the host does, µs)."""
+    """What the engine serves and how.
+
+    faults       iteration -> (what the host does, µs)
+    graph_sizes  decodes are padded to these sizes
+    slower       (iteration from which on the device is slower, by how many times)
+    """
 
     seed: int = 1
     form: str = "vllm_sums"
@@ -41,6 +46,8 @@ class Workload:
     sampling: float = 60
     lull: tuple[int, float] | None = None
     faults: Mapping[int, tuple[str, float]] = field(default_factory=dict)
+    graph_sizes: tuple[int, ...] = ()
+    slower: tuple[int, float] | None = None
 
 
 @dataclass
@@ -173,7 +180,12 @@ class _Engine:
         kv += sum(request.cached + count for request, count in prefills)
         fixed, per_token, per_request, per_kv = load.law
         scatter = self.random.gauss(1, load.noise)
-        rest = (0.9 * fixed + per_token * prompt + per_request * len(decodes)) * scatter
+        if load.slower and len(self.truth.iterations) >= load.slower[0]:
+            scatter *= load.slower[1]
+        places = len(decodes)
+        if load.graph_sizes and not prefills:
+            places = next(size for size in load.graph_sizes if size >= places)
+        rest = (0.9 * fixed + per_token * prompt + per_request * places) * scatter
         attention = (0.1 * fixed + per_kv * kv) * scatter
         name = label(load.form, prefills, decodes)
         if kind == "network":

@@ -9123,6 +9123,7 @@ export interface components {
      *     explained   share of the variation of the time, without outliers; null without a fit
      *     iterations  that were fitted, and of these the outliers
      *     one_batch   where only the cost of one batch size is known
+     *     graph_sizes what batches were padded to, as the times show; a request's cost is then that of each place
      */
     CostLaw: {
       fixed_ns: components['schemas']['CostTerm'];
@@ -9133,6 +9134,7 @@ export interface components {
       iterations: number;
       outliers: number;
       one_batch: components['schemas']['DecodeCost'] | null;
+      graph_sizes: number[];
     };
     /**
      * CostTerm

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.analyses.serving.idle import serving_times
+from torch_tb_profiler.analyses.serving.padding import padded_batches
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.grammar import agree, plural
 from torch_tb_profiler.base.memo import derived
@@ -63,6 +64,9 @@ MIN_PART_SHARE = 0.01
 TUKEY = 4.685
 """Standardized residuals beyond this are outliers (95% efficiency with normal errors)."""
 
+MIN_CHANGE = 0.08
+"""Iterations that take longer by less than this share than the same batch before follow one law."""
+
 _MAX_ROUNDS = 30
 _TOLERANCE = 1e-10
 
@@ -86,6 +90,7 @@ class IterationCost(msgspec.Struct, frozen=True):
     predicted     float64[k] ns of every iteration, NaN where a count is missing; None without a fit
     spread        relative scatter of an iteration around the law (robust standard deviation)
     batch         (requests, ns) of a decode iteration where all have one batch size, so that only this is known
+    graph_sizes   what batches were padded to, as their times show: a request's cost is then that of each place
     """
 
     coefficients: tuple[Coefficient, Coefficient, Coefficient, Coefficient]
@@ -95,6 +100,7 @@ class IterationCost(msgspec.Struct, frozen=True):
     predicted: Float64 | None
     spread: float
     batch: tuple[int, float] | None
+    graph_sizes: tuple[int, ...] = ()
 
     @property
     def fixed(self) -> Coefficient:
@@ -147,10 +153,67 @@ def _fit_cost(found: ServingIterations, work: Int64, rows: Int64) -> IterationCo
     counts = np.ones((len(work), 4))
     for column, values in ((PROMPT, found.prompt_tokens), (REQUEST, found.decode_requests), (KV, found.kv_tokens)):
         counts[:, column] = np.where(values == ABSENT, np.nan, values)
-    data = counts[rows]
     total, attention = work[rows].astype(np.float64), found.attention[rows].astype(np.float64)
     apart = bool((attention > 0).mean() > MIN_ATTENTION_SHARE)
-    if apart:
+    law = _fit_law(counts[rows], total, attention if apart else None, has_kv)
+    attended = attention if apart else law.modeled[KV] * np.nan_to_num(counts[rows, KV])
+    modeled = [FIXED, PROMPT, REQUEST, KV] if has_kv else [FIXED, PROMPT, REQUEST]
+    residual = (total - counts[rows][:, modeled] @ law.modeled[modeled]) / total
+    batches = padded_batches(
+        found.decode_requests[rows],
+        found.phase[rows] == DECODE,
+        np.abs(residual) <= TUKEY * _scale(residual),
+        total - attended,
+        found.padded_requests[rows],
+    )
+    laws = []
+    for sizes in batches.sizes:
+        counts[rows, REQUEST] = sizes
+        laws.append(_fit_law(counts[rows], total, attention if apart else None, has_kv))
+    counts[rows, REQUEST] = batches.sizes[0]
+    law, data = laws[0], counts[rows]
+    # What several sizes of the batches explain is in the interval of any.
+    half = np.max([np.abs(each.values - law.values) + each.half for each in laws], axis=0)
+    predicted = counts[:, modeled] @ law.modeled[modeled]
+    residual = (total - predicted[rows]) / total
+    spread = _scale(residual)
+    inlier = np.abs(residual) <= TUKEY * spread
+    varied = np.var(total[inlier])
+    explained = float(1 - np.mean((total - predicted[rows])[inlier] ** 2) / varied) if varied > 0 else None
+    changed = _find_change(residual) if has_kv else None  # what the KV cache adds changes with the batch
+    if changed is not None:
+        return _all_unknown(
+            f"iterations from number {int(rows[changed]):,} on take another time than the same batch before",
+            len(rows),
+        )
+    batch = _one_batch(found, rows, total)
+    evidence = _Evidence(data, law.values, half, law.inflation, total, has_kv, apart, batch, batches.uneven)
+    coefficients = [_judge(column, evidence) for column in range(len(COEFFICIENTS))]
+    padded = batches.sizes[0] > found.decode_requests[rows]
+    return IterationCost(
+        (coefficients[0], coefficients[1], coefficients[2], coefficients[3]),
+        None if explained is None else max(0.0, explained),
+        len(rows),
+        int((~inlier).sum()),
+        predicted,
+        spread,
+        batch,
+        tuple(np.unique(batches.sizes[0][padded]).tolist()),
+    )
+
+
+class _Law(NamedTuple):
+    """Coefficients in ns, each float64[4]: as people read them, of the whole model, half widths, inflation."""
+
+    values: Float64
+    modeled: Float64
+    half: Float64
+    inflation: Float64
+
+
+def _fit_law(data: Float64, total: Float64, attention: Float64 | None, has_kv: bool) -> _Law:
+    """Fit attention apart from the rest where it is known."""
+    if attention is not None:
         targets = [total - attention, attention]
         columns = [[FIXED, PROMPT, REQUEST], [FIXED, PROMPT, KV] if has_kv else [FIXED, PROMPT]]
     else:
@@ -160,37 +223,48 @@ def _fit_cost(found: ServingIterations, work: Int64, rows: Int64) -> IterationCo
     for used, target in zip(columns, targets, strict=True):
         first = data[:, used] @ _fit(data[:, used], target, np.maximum(target, MIN_PART_SHARE * total)).values
         parts.append(_fit(data[:, used], target, np.maximum(first, MIN_PART_SHARE * total)))
-    coefficients_ns, modeled_values, influence = np.zeros(4), np.zeros(4), np.zeros((len(rows), 4))
-    inflation = np.ones(4)
+    values, modeled, influence, inflation = np.zeros(4), np.zeros(4), np.zeros((len(data), 4)), np.ones(4)
     for number, (part, used) in enumerate(zip(parts, columns, strict=True)):
-        modeled_values[used] += part.values
+        modeled[used] += part.values
         if number == 1 and not has_kv:  # the prompt's share of attention can't be told from that of the KV cache
             continue
-        coefficients_ns[used] += part.values
+        values[used] += part.values
         influence[:, used] += part.influence
         inflation[used] = np.maximum(inflation[used], part.inflation)
-    error = np.sqrt((influence**2).sum(0))
-    freedom = max(len(rows) - 4, 1)
-    half = student_quantile((1 + CONFIDENCE) / 2, freedom) * error
-    modeled = [FIXED, PROMPT, REQUEST, KV] if has_kv else [FIXED, PROMPT, REQUEST]
-    predicted = counts[:, modeled] @ modeled_values[modeled]
-    residual = (total - predicted[rows]) / total
-    spread = _scale(residual)
-    inlier = np.abs(residual) <= TUKEY * spread
-    varied = np.var(total[inlier])
-    explained = float(1 - np.mean((total - predicted[rows])[inlier] ** 2) / varied) if varied > 0 else None
-    batch = _one_batch(found, rows, total)
-    evidence = _Evidence(data, coefficients_ns, half, inflation, total, has_kv, apart, batch)
-    coefficients = [_judge(column, evidence) for column in range(len(COEFFICIENTS))]
-    return IterationCost(
-        (coefficients[0], coefficients[1], coefficients[2], coefficients[3]),
-        None if explained is None else max(0.0, explained),
-        len(rows),
-        int((~inlier).sum()),
-        predicted,
-        spread,
-        batch,
+    error = np.sqrt((influence**2).sum(0) * _persistence(influence))
+    return _Law(values, modeled, student_quantile((1 + CONFIDENCE) / 2, max(len(data) - 4, 1)) * error, inflation)
+
+
+def _persistence(influence: Float64) -> Float64:
+    """Return how many times the variance of a sum is that of independent rows, float64[p] of at least 1.
+
+    A device that runs slower for a while makes neighboring iterations err alike: their first autocorrelation tells
+    (Andrews 1991). One within its own error counts as none.
+    """
+    squares = np.maximum((influence**2).sum(0), 1e-300)
+    alike = (influence[1:] * influence[:-1]).sum(0) / squares
+    alike = np.where(
+        alike > 2 / len(influence) ** 0.5, np.minimum(alike + (1 + 3 * alike) / len(influence), 0.98), 0.0
     )
+    factor: Float64 = (1 + alike) / (1 - alike)
+    return factor
+
+
+def _find_change(residual: Float64) -> int | None:
+    """Return from which row on iterations take longer or shorter than before for the same batch; None: never."""
+    count = len(residual)
+    if count < 2 * MIN_ITERATIONS:
+        return None
+    bounded = np.clip(residual, -0.5, 0.5)
+    before, sizes = np.cumsum(bounded)[:-1], np.arange(1, count)
+    shift = (bounded.sum() - before) / (count - sizes) - before / sizes
+    shift[: MIN_ITERATIONS - 1] = shift[count - MIN_ITERATIONS :] = 0
+    at = int(np.argmax(np.abs(shift) * np.sqrt(sizes * (count - sizes)))) + 1
+    # Medians, because a few slow iterations are no change.
+    parts = residual[:at], residual[at:]
+    middles = [float(np.median(part)) for part in parts]
+    spread = max(_scale(part - middle) for part, middle in zip(parts, middles, strict=True))
+    return at if abs(middles[1] - middles[0]) > max(MIN_CHANGE, spread) else None
 
 
 def _one_batch(found: ServingIterations, rows: Int64, total: Float64) -> tuple[int, float] | None:
@@ -217,6 +291,7 @@ class _Evidence(NamedTuple):
     has_kv: bool
     apart: bool
     batch: tuple[int, float] | None
+    uneven: bool
 
 
 def _judge(column: int, fit: _Evidence) -> Coefficient:
@@ -241,6 +316,8 @@ def _judge(column: int, fit: _Evidence) -> Coefficient:
             None,
             reason="the labels don't say how many tokens the KV cache holds, which adds to each request's cost",
         )
+    if fit.uneven and (column != KV or not fit.apart):
+        return Coefficient(None, reason="the time does not grow evenly with the number of decoding requests")
     if fit.inflation[column] > MAX_INFLATION:
         return Coefficient(
             None, reason="it is inseparable from the other costs: their counts grow and fall together"

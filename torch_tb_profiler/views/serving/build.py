@@ -197,6 +197,7 @@ def _cost(cost: IterationCost) -> CostLaw:
         iterations=cost.iterations,
         outliers=cost.outliers,
         one_batch=DecodeCost(*cost.batch) if cost.batch is not None else None,
+        graph_sizes=list(cost.graph_sizes),
     )
 
 

@@ -189,6 +189,7 @@ class CostLaw(msgspec.Struct, frozen=True):
     explained   share of the variation of the time, without outliers; null without a fit
     iterations  that were fitted, and of these the outliers
     one_batch   where only the cost of one batch size is known
+    graph_sizes what batches were padded to, as the times show; a request's cost is then that of each place
     """
 
     fixed_ns: CostTerm
@@ -199,6 +200,7 @@ class CostLaw(msgspec.Struct, frozen=True):
     iterations: int
     outliers: int
     one_batch: DecodeCost | None
+    graph_sizes: list[int]
 
 
 class StallRow(msgspec.Struct, frozen=True):

@@ -40,8 +40,22 @@ export function Cost({ payload }: { payload: ServingPayload }) {
           {`A decode iteration with ${cost.one_batch.requests} requests takes ${formatDuration(cost.one_batch.duration_ns)}.`}
         </p>
       )}
+      {cost.graph_sizes.length > 0 && (
+        <p className={css.note}>
+          {`The times rise in steps: batches are padded to ${formatList(cost.graph_sizes)} requests, and each place of a padded batch costs as much as a request.`}
+        </p>
+      )}
     </>
   );
+}
+
+const MAX_SIZES = 8;
+
+/** "8, 16 and 24", the first of many. */
+function formatList(sizes: number[]): string {
+  const shown = sizes.slice(0, MAX_SIZES).map(formatCount);
+  const rest = sizes.length - shown.length;
+  return rest > 0 ? `${shown.join(', ')} … (${formatCount(rest)} more)` : shown.join(', ');
 }
 
 function Scatter({ payload }: { payload: ServingPayload }) {
