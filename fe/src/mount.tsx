@@ -3,9 +3,12 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode, useEffect } from 'react';
 import { createRoot } from 'react-dom/client';
 import type { Client } from './api/client';
+import { readState } from './base/browser/host';
 import { App } from './shell/App';
 import { ClientContext } from './state/queries';
+import { toSelection } from './state/selection';
 import { useTheme } from './state/theme';
+import { VIEWS } from './views';
 import './styles/index.css';
 
 const FONTS = ["13px 'Profiler Sans'", "11px 'Profiler Mono'"];
@@ -14,6 +17,8 @@ const FONT_TIMEOUT_MS = 3000;
 
 /** Draw the page into this document once its fonts are loaded, because a canvas isn't redrawn when they arrive. */
 export async function mount(client: Client): Promise<void> {
+  const { view } = toSelection(readState());
+  void VIEWS[view]?.load().catch(() => undefined); // beside the fonts; an error occurs again when the view is drawn
   await Promise.race([
     Promise.allSettled(FONTS.map(font => document.fonts.load(font))),
     new Promise(resolve => setTimeout(resolve, FONT_TIMEOUT_MS)),

@@ -7,7 +7,7 @@ import { useTableState } from '../../state/table';
 import { Answer } from '../../widgets/Answer';
 import { Name } from '../../widgets/Name';
 import { Panel } from '../../widgets/Panel';
-import { Sentence } from '../../widgets/Sentence';
+import { Sentence, TextWithCode } from '../../widgets/Sentence';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { timelineTarget } from '../_shared/modules/select';
@@ -28,7 +28,8 @@ export default function OriginsView({ payload, crumb }: { payload: OriginsPayloa
           <ul className={css.list} data-part="reasons">
             {payload.reasons.map(({ reason, kernels, ns }) => (
               <li key={reason}>
-                {reason} <span className="dim">{`${plural(kernels, 'kernel')}, ${formatDuration(ns)}`}</span>
+                <TextWithCode text={reason} />{' '}
+                <span className="dim">{`${plural(kernels, 'kernel')}, ${formatDuration(ns)}`}</span>
               </li>
             ))}
           </ul>

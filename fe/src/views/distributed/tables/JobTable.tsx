@@ -72,7 +72,7 @@ function PagedJobTable<R extends object>(props: Props<R>) {
       unsortable={props.unsorted}
       search={search.text}
       onSearch={text => onSearch({ text, regex: false })}
-      noun={`${props.noun}s`}
+      noun={props.noun}
     />
   );
 }
