@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from tests.support.memory_traces import memory
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.memory.growth import memory_growth
@@ -13,6 +15,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.memory.build import build
+from torch_tb_profiler.views.overview.build import build as overview
 
 MIB = 2**20
 
@@ -84,3 +87,45 @@ def test_a_peak_outside_of_the_steps_is_no_peak_of_the_steps() -> None:
     assert trends(trace).peak_in_steps == 120 * MIB
     assert "peaks at 600 MiB outside of the steps, which reach 120 MiB" in plain(build(trace, NoParams()).headline)
     assert trends(concatenating([10] * 6, FLAT)).peak_in_steps is None
+
+
+def growing_by(*operators: str) -> Trace:
+    """Draw steps in which each operator replaces its block by one that is 10 MiB larger; "" is outside of any."""
+    picture, lines, total, last = [], [], 100, dict.fromkeys(range(len(operators)), "")
+    for step in range(6):
+        at = 1000 * step
+        picture.append(f"host user_annotation ProfilerStep#{step} {at} 1000")
+        for number, operator in enumerate(operators):
+            begin, size = at + 100 * number + 50, 10 * (step + 1)
+            picture += [f"host cpu_op {operator} {begin} 50"] if operator else []
+            total += size
+            lines.append(f"{begin + 10} GPU0 b{step}{number} {size * MIB} {total * MIB} {900 * MIB}")
+            if step:
+                total -= size - 10
+                lines.append(f"{begin + 20} GPU0 {last[number]} {(10 - size) * MIB} {total * MIB} {900 * MIB}")
+            last[number] = f"b{step}{number}"
+    return draw("\n".join(picture), *memory("\n".join(lines)))
+
+
+@pytest.mark.parametrize(
+    ("operators", "named"),
+    [
+        (("aten::cat",), "aten::cat"),
+        (("aten::cat", "aten::cat", "aten::stack"), "aten::cat"),
+        (("aten::cat", "aten::stack", "aten::mul"), None),
+        (("",), ""),
+        (("", "aten::cat", "aten::mul"), None),
+    ],
+)
+def test_what_allocates_less_than_half_of_a_rise_is_not_named(
+    operators: tuple[str, ...], named: str | None
+) -> None:
+    trace = growing_by(*operators)
+    rising = trends(trace).live
+    assert rising is not None and rising.name == named
+    advice = next(each for each in overview(trace, NoParams()).recommendations if each.id == "memory_growth")
+    said = f"{plain(advice.text)} {verdict(trace)}"
+    for name in {*operators} - {""}:
+        assert (f"most of it allocated by {name}" in said) == (f"{name} allocates more" in said) == (name == named)
+    assert ("most of it allocated by code outside operators" in said) == (named == "")
+    assert ("most of it by no single operator" in said) == (named is None)

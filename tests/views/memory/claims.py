@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.analyses.shared.test_memory_trends import FLAT, concatenating
+from tests.analyses.shared.test_memory_trends import FLAT, concatenating, growing_by
 from tests.support.claims import Claim, Said, said_by
 from tests.support.memory_traces import CALLS, memory, steps_that_leave
 from tests.support.traces import draw
@@ -186,6 +186,14 @@ CLAIMS = [
         rising(GROWING, FLAT),
         "sizes stay",
         rising([10] * 6, FLAT),
+    ),
+    Claim(
+        "Live memory still rises by {size} per {noun}: more is allocated in each {noun} than the last one "
+        "released, most of it by no single operator.",
+        "most of it by no single operator",
+        lambda: of(growing_by("aten::cat", "aten::stack", "aten::mul")),
+        "one of them allocates two thirds",
+        lambda: of(growing_by("aten::cat", "aten::cat", "aten::mul")),
     ),
     Claim(
         "Reserved memory rises by {size} per {noun}.",

@@ -45,7 +45,7 @@ class Finding(msgspec.Struct, frozen=True):
     case       which case of the rule applies
     subject    name of the cause, "" if it has none; place: the user's frame around it
     majority   whether at least half of `during` is the subject's
-    operator   that allocates the memory in question
+    operator   that allocates at least half of the memory in question, "" if none does
     value      the number in question, if the rule has one
     origin     where the kernel of the example comes from, "" unless it was replayed or compiled
     event      row of an example; window: (begin, end) ns that show it

@@ -19,6 +19,7 @@ from torch_tb_profiler.analyses.overview.idle import (
     short_stretches,
 )
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
+from torch_tb_profiler.analyses.shared.call_stacks import distinct_stacks
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.analyses.tracks.sources import call_stack
@@ -195,7 +196,7 @@ def _blocking_copies(trace: Trace, passes: Intervals) -> Iterator[Finding]:
 
 
 def _find_waits(rule: str, trace: Trace, rows: Int32) -> Finding | None:
-    """Find the idle time that these waiting calls cause, named after the operator whose waits cost most."""
+    """Find the idle time that these waiting calls cause, named after the operator and place that cost most."""
     # An inference engine needs the tokens of a batch before it can schedule the next one.
     if len(rows) == 0 or serving_iterations(trace) is not None:
         return None
@@ -204,7 +205,8 @@ def _find_waits(rule: str, trace: Trace, rows: Int32) -> Finding | None:
         return None
     operators = enclosing_operators(trace)[rows[which]]
     names = np.where(operators >= 0, trace.events.name[operators], -1)
-    groups = group(names)
+    places, texts = _user_places(trace, rows[which], operators)
+    groups = group(names, places)
     sums = groups.sums(during.ends - during.starts)
     worst = int(np.argmax(sums))
     mine = groups.members(worst)
@@ -215,12 +217,22 @@ def _find_waits(rule: str, trace: Trace, rows: Int32) -> Finding | None:
         during,
         subject=trace.strings[trace.events.name[event if operator < 0 else operator]],
         majority=bool(2 * sums[worst] >= sums.sum()),
-        place=innermost_user_frame(trace, event),
+        place=texts[int(places[longest])],
         value=len(np.unique(which)),
         rows=rows[np.unique(which)],
         event=event,
         window=(int(trace.events.start[event]), int(during.ends[longest])),
     )
+
+
+def _user_places(trace: Trace, calls: Int32, operators: Int32) -> tuple[Int32, list[str]]:
+    """Return (int32[k], the code of the innermost frame of the user's code around each call; the frames)."""
+    stacks = distinct_stacks(trace, np.where(operators >= 0, operators, calls).astype(np.int32))
+    _, first = np.unique(stacks.which, return_index=True)
+    frames = [innermost_user_frame(trace, call) for call in calls[first].tolist()]
+    texts = [*dict.fromkeys(frames)]
+    codes = np.array([texts.index(frame) for frame in frames], np.int32)
+    return codes[stacks.which], texts
 
 
 def _host_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:

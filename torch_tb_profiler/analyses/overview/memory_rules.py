@@ -59,7 +59,7 @@ def _live_growth(trace: Trace, level: MemoryLevels) -> Iterator[Finding]:
             "memory_growth",
             subject=level.device.name,
             place=format_bytes(rising.per_step),
-            operator=rising.name or "code outside operators",
+            operator="code outside operators" if rising.name == "" else rising.name or "",
         )
 
 

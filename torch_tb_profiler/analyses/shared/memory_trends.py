@@ -31,8 +31,10 @@ ratio."""
 
 
 class RisingLive(msgspec.Struct, frozen=True):
-    """Live memory that rises, in bytes per step, and the operator whose live blocks rise most (None: no
-    operator)."""
+    """Live memory that rises, in bytes per step, and the operator that allocates at least half of the rise.
+
+    name  "" if that is code outside operators, None if no single one does or it isn't recorded
+    """
 
     per_step: int
     name: str | None
@@ -102,15 +104,18 @@ def _peak_in_steps(trace: Trace, level: MemoryLevels) -> int | None:
 
 
 def _rising_name(trace: Trace, level: MemoryLevels, ends: Int64) -> str | None:
-    """Return the operator whose blocks at the end of the last step exceed those of the second step most."""
+    """Return the operator whose live blocks make up at least half of the rise from the second step to the last."""
     if not has_addresses(trace):
         return None
     blocks, (codes, texts) = memory_blocks(trace), memory_names(trace)
     mine = np.flatnonzero(device_block_mask(trace, level) & (blocks.allocation >= 0))
     code = codes[blocks.allocation[mine]]
+    code = np.where(code >= 0, code, len(texts))  # outside of operators
     sums = []
     for position in (level.positions[ends[1]], level.positions[ends[-1]]):
-        live = (blocks.allocation[mine] <= position) & (blocks.end[mine] > position) & (code >= 0)
-        sums.append(np.bincount(code[live], blocks.size[mine][live], minlength=len(texts)))
+        live = (blocks.allocation[mine] <= position) & (blocks.end[mine] > position)
+        sums.append(np.bincount(code[live], blocks.size[mine][live], minlength=len(texts) + 1))
     rise = sums[1] - sums[0]
-    return texts[int(rise.argmax())] if len(rise) and rise.max() > 0 else None
+    if 2 * rise.max() < level.allocated[ends[-1]] - level.allocated[ends[1]]:
+        return None
+    return [*texts, ""][int(rise.argmax())]

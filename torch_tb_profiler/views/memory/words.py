@@ -93,10 +93,19 @@ def rising_headline(trends: MemoryTrends, noun: str) -> Text:
     return ()
 
 
+_OUTSIDE = "code outside operators"
+
+
 def rising_sentence(device: str, rising: RisingLive, noun: str) -> Text:
     """Say by how much live memory rises although no block stays, which operator allocates it, and what to do."""
-    name = "code outside operators" if rising.name is None else rising.name
-    what = name if rising.name is None else Phrase(name, link("memory", device=device, q=name))
+    if rising.name is None:
+        return text(
+            "Live memory still rises by {size} per {noun}: more is allocated in each {noun} than the last one "
+            "released, most of it by no single operator.",
+            size=format_bytes(rising.per_step),
+            noun=noun,
+        )
+    what = Phrase(rising.name, link("memory", device=device, q=rising.name)) if rising.name else _OUTSIDE
     return text(
         "Live memory still rises by {size} per {noun}: {name} allocates more in each {noun} than the last one "
         "released. Collect results in a list or a preallocated tensor instead of concatenating them.",

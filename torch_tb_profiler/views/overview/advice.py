@@ -392,7 +392,7 @@ RULE_WORDS = {
     ),
     ("memory_growth", ""): RuleWords(
         "Stop live memory from growing",
-        "Live memory on {subject} rises by {message} per step, most of it allocated by {operator}.",
+        "Live memory on {subject} rises by {message} per step{operator}.",
         "after the first step, live memory at the ends of steps rises in three of four, by at least 1% of the "
         "peak altogether",
         "a cache fills that has a limit.",
@@ -440,7 +440,7 @@ def build_recommendation(
         "most": "Most" if finding.majority else "The largest part",
         "place": text(" ({place})", place=finding.place) if finding.place else "",
         "message": finding.place,
-        "operator": finding.operator,
+        "operator": f", most of it allocated by {finding.operator}" if finding.operator else "",
         "unknown": _unknown_work(finding),
         "sizes": _unaligned_sizes(finding),
         "base": base,
