@@ -82,6 +82,16 @@ def test_of_an_engine_it_says_the_rate_and_what_to_set(tmp_path: Path) -> None:
     assert found.bound.startswith("GPU 0 is idle for ") and found.bound in as_markdown(found)
 
 
+@pytest.mark.parametrize("slow_scheduler", [True, False])
+def test_what_to_start_with_is_said_of_what_holds_the_engine_back(slow_scheduler: bool, tmp_path: Path) -> None:
+    faults = dict.fromkeys(range(9, 400, 9), ("scheduler", 6000)) if slow_scheduler else {}
+    (tmp_path / "rank0.1.pt.trace.json").write_bytes(serving_document(Workload(faults=faults)))
+    said = [each for each in ttp.open(str(tmp_path)).run().summary().headline if each.startswith("Start here: ")]
+    assert len(said) == 1
+    assert ("turn on asynchronous scheduling" in said[0]) == slow_scheduler
+    assert ("requests at once (`--max-num-seqs`)" in said[0]) == (not slow_scheduler)
+
+
 def test_of_ranks_that_run_an_engine_it_begins_with_their_rate(tmp_path: Path) -> None:
     load = Workload(requests=12)
     for rank, slower in enumerate((1.0, 1.4, 1.0)):

@@ -12,6 +12,7 @@ from tests.views.diff import claims as of_diff
 from tests.views.hangs import claims as of_hangs
 from tests.views.idle import claims as of_idle
 from tests.views.kernels import claims as of_kernels
+from tests.views.lightning import claims as of_lightning
 from tests.views.memory import claims as of_memory
 from tests.views.modules import claims as of_modules
 from tests.views.operators import claims as of_operators
@@ -20,6 +21,7 @@ from tests.views.overlap import claims as of_overlap
 from tests.views.overview import claims as of_overview
 from tests.views.roofline import claims as of_roofline
 from tests.views.serving import claims as of_serving
+from torch_tb_profiler.views import lightning
 from torch_tb_profiler.views._shared import modules
 from torch_tb_profiler.views._shared import origins as origins_shared
 from torch_tb_profiler.views._shared import serving as serving_shared
@@ -43,6 +45,7 @@ TABLES = {
     "critical_path": ([critical_path], of_critical_path),
     "idle": ([idle], of_idle),
     "memory": ([memory], of_memory),
+    "lightning": ([lightning], of_lightning),
     "kernels": ([kernels], of_kernels),
     "operators": ([operators], of_operators),
     "roofline": ([roofline], of_roofline),
