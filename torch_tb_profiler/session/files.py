@@ -91,6 +91,11 @@ class RequestedFiles:
         """Size up to which files are read in this process."""
         return self._small_bytes
 
+    @property
+    def own_process(self) -> bool:
+        """True if this process has nothing else to do."""
+        return self._own_process
+
     # ---- state --------------------------------------------------------------------------------------
 
     def request(self, listed: ListedFile) -> None:

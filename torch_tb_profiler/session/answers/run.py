@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.memory import recycle_memory
 from torch_tb_profiler.discovery import ListedRun, Span, Worker
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest
 from torch_tb_profiler.session.answers.traced import TracedFile, TracedFiles, traced_iterations
@@ -100,6 +101,8 @@ class RunAnswers:
         kept = None if key is None else self._files.kept_answer(key, view.slug)
         if kept is not None:
             return replace(answer, state=FileState("ready"), payload=kept)
+        if len(files) >= MIN_KEPT_MEMBERS and self._files.own_process:
+            recycle_memory()  # the C library would return each column of a large job to the system, page by page
         members = self._members(view.reduction, span, files)
         reasons = [member.reason for member in members if member.state == "ready" and member.result is None]
         if len(reasons) == len(members) and reasons[0] is not None:
