@@ -65,6 +65,7 @@ def long(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_PROFILER_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.setenv("TORCH_PROFILER_BACKGROUND", "0")  # no process may outlive its test
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.cli._background import prepare_in_background
 from torch_tb_profiler.cli._command import (
     HANG,
     OK,
@@ -68,10 +69,18 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
             return answer.state, answer.payload
 
         payload = wait_for_answer(ask)
-    code = _exit_code(options, payload)
+        unprepared = session.lacks_answers(*selection(options)) if slug in CACHED_VIEWS else False
+    _print(options, slug, payload)
+    if unprepared:
+        sys.stdout.flush()
+        prepare_in_background(options.path, selection(options))
+    return _exit_code(options, payload)
+
+
+def _print(options: argparse.Namespace, slug: str, payload: bytes) -> None:
     if options.format == "json":
         sys.stdout.write(payload.decode() + "\n")
-        return code
+        return
     import json
 
     from torch_tb_profiler.cli._output import print_payload
@@ -79,7 +88,6 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
 
     view = find_view(slug)
     print_payload(json.loads(payload), options, view.tab if isinstance(view, RankView) else slug, view.rows)
-    return code
 
 
 def _exit_code(options: argparse.Namespace, payload: bytes) -> int:

@@ -15,6 +15,7 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache, cache_key
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.session.cache.entries import (
+    PREPARED,
     FileSummary,
     answer_name,
     entry_contents,
@@ -257,6 +258,27 @@ class RequestedFiles:
                 return
             file.prefetched.add(part)
             self._loader.prefetch_answers(file.listed, file.key, part, file.summary.unavailable.keys())
+
+    def lacks_answers(self, id_: FileId, part: int | None) -> bool:
+        """Return True if a large file was opened here whose first answers `build_answers` has not built yet."""
+        with self._lock:
+            file = self._files.get(id_)
+        if file is None or not file.cached or not self._cache.enabled or self._cache.shared:
+            return False
+        is_open = any(self._open.get(id_, each) is not None for each in (part, None))
+        return (
+            is_open
+            and self._loader.is_large(file.listed)
+            and not self._cache.has_json(file.key, result_name(PREPARED, part))
+        )
+
+    def build_answers(self, id_: FileId, part: int | None) -> None:
+        """Build and cache the first answers of the tabs of a file that is ready, in this process."""
+        with self._lock:
+            file = self._files[id_]
+        if file.summary is not None:
+            self._loader.build_answers(file.listed, part, file.summary.unavailable.keys())
+            self._cache.save_json(file.key, result_name(PREPARED, part), b"true")
 
     def is_prefetching(self, id_: FileId, slug: str, part: int | None) -> bool:
         """Return True if a worker is building a view's first answer right now."""

@@ -15,6 +15,7 @@ from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.discovery.companions import companion_rank
 from torch_tb_profiler.model.hardware_catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.session.cache.entries import FileSummary, fetch_results, load_summary, result_name
+from torch_tb_profiler.views import CACHED_VIEWS
 
 if TYPE_CHECKING:
     from torch_tb_profiler.executors import JobExecutor, ProgressTuple
@@ -165,6 +166,18 @@ class Loader:
                 future.add_done_callback(submit_next)
 
         submit_next()
+
+    def build_answers(self, file: ListedFile, part: int | None, unavailable: Set[str]) -> None:
+        """Build and cache the first answers of a cached trace's tabs in this process.
+
+        unavailable  tabs that have nothing to show
+        """
+        from torch_tb_profiler.session.jobs import prefetch_answers, prefetched_views
+
+        request = self._load_request(file)
+        for slug in prefetched_views(unavailable):
+            if slug in CACHED_VIEWS:
+                prefetch_answers(request, part, slug, self._cache.place, self._settings.cache_bytes)
 
     def is_prefetching(self, key: str, name: str) -> bool:
         """Return True if a worker is building an answer right now; one that is still queued may take long."""

@@ -178,6 +178,25 @@ class Session:
             slug, ViewRequest(RequestedNames(run, worker, span), params or {}, wait, timeout)
         )
 
+    def lacks_answers(self, run: str | None, worker: str | None, span: str | None) -> bool:
+        """Return True if a large trace was opened here whose tabs `build_answers` has not prepared yet.
+
+        Raises NotFoundError for unknown names.
+        """
+        target = self.find(run, worker, span)
+        return self._files.lacks_answers(target.file.id, target.part)
+
+    def build_answers(self, run: str | None, worker: str | None, span: str | None) -> None:
+        """Build the first answers of a cached trace's tabs in this process, and cache them.
+
+        Nothing is done for a trace that is not cached. Raises NotFoundError for unknown names.
+        """
+        target = self.find(run, worker, span)
+        if self._files.cached_summary(target.file.id) is not None:
+            self._targets.request(target.file)
+            target = self.find(run, worker, span)  # with the summary, its part of the file is known
+            self._files.build_answers(target.file.id, target.part)
+
     def unavailable_views(self, run: str | None, worker: str | None, span: str | None) -> Mapping[str, str] | None:
         """Return view slug -> why there is nothing to show, also for a run without a trace; see `unavailable`.
 

@@ -22,6 +22,9 @@ from torch_tb_profiler.storage import FileId
 SUMMARY = "summary"
 """Name of the stored `FileSummary`."""
 
+PREPARED = "prepared"
+"""Name of what says that the first answers of all tabs are stored."""
+
 SUMMARIES = "summaries"
 """Name of the stored summaries of many files."""
 
