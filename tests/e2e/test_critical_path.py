@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.page.places import choose
+from tests.e2e.page.places import choose, expect_fits
 from tests.support.page import Open
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -25,7 +25,7 @@ def test_the_page_says_what_limits_the_step_and_what_its_model_leaves_out(
     expect(limits).to_be_hidden()
     frame.get_by_text("How we know").press("Enter")
     expect(limits).to_be_visible()
-    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    expect_fits(frame)
 
 
 def test_a_slider_says_what_a_faster_target_would_save(open_page: Open) -> None:

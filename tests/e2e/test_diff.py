@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.page.places import expect_fits
 from tests.support.page import Open
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -27,7 +28,7 @@ def test_what_makes_the_difference(open_page: Open, width: int, theme: str) -> N
     crumb = frame.locator("[data-part=crumb]")
     expect(crumb).to_contain_text("p_faster · w · span 1 against a_training · w · span 1")
     assert frame.locator("[data-part=diff-view] img").count() == 0
-    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    expect_fits(frame)
 
 
 def test_kernels_and_only_what_is_significant(open_page: Open) -> None:

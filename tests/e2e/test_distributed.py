@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Response, expect
 
-from tests.e2e.page.places import choose
+from tests.e2e.page.places import choose, expect_fits
 from tests.support.jobs import CULPRIT
 from tests.support.page import NewPage, Open
 from tests.support.servers.tensorboard import tensorboard
@@ -33,7 +33,7 @@ def test_the_late_rank_is_named_with_what_it_did(open_page: Open, width: int, th
     expect(frame.locator("[data-part=straggler-row][aria-current]")).to_contain_text("rank 4")
     expect(frame.locator("[data-part=while-row]").first).to_contain_text(CULPRIT)
     expect(frame.locator("[data-part=rank-bar]")).to_have_count(6)
-    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    expect_fits(frame)
 
 
 def test_what_the_late_rank_did_is_found_on_its_timeline(open_page: Open) -> None:
@@ -202,7 +202,7 @@ def test_of_a_large_job_the_late_rank_is_seen_on_the_map_and_beside_the_others(
     expect(frame.locator("[data-part=group-families]")).to_contain_text("1 × 160")
     expect(frame.locator(TABLE).nth(1)).to_contain_text("nccl:all_reduce")
     assert frame.locator(TABLE).count() < 60
-    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    expect_fits(frame)
 
 
 def test_a_rank_of_a_large_job_is_found_and_leads_on(open_page: Open) -> None:
@@ -288,7 +288,7 @@ def test_ten_thousand_ranks_open_as_eight_do(new_page: NewPage, ten_thousand: st
     expect(frame.get_by_role("heading", name="rank 7777", exact=True)).to_be_visible()
     expect(frame.locator("[data-part=found-rank]")).to_contain_text("Costs the others")
     assert frame.locator(TABLE).count() < 60
-    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    expect_fits(frame)
     assert errors == []
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.page.places import choose
+from tests.e2e.page.places import choose, expect_fits
 from tests.support.page import Open
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -29,7 +29,7 @@ def test_the_page_says_what_the_device_waits_for(open_page: Open, width: int, th
     expect(limits).to_be_hidden()
     frame.get_by_text("How we know").click()
     expect(limits).to_be_visible()
-    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    expect_fits(frame)
 
 
 @pytest.mark.prefix

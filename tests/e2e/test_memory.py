@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.page.places import choose
+from tests.e2e.page.places import choose, expect_fits
 from tests.support.page import Open, Tab
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -38,7 +38,7 @@ def test_the_peak_its_share_and_who_holds_it(open_page: Open, width: int, theme:
     expect(frame.locator("h1")).to_contain_text("64.0 MiB were allocated before the trace started")
     expect(frame.locator("[data-part=live-rows]")).to_contain_text("allocated before the trace")
     expect(frame.locator("[data-part=live-rows] img")).to_have_count(0)
-    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    expect_fits(frame)
 
 
 def test_a_click_asks_for_an_instant_and_the_address_reopens_it(open_page: Open) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.page.places import choose, go, start
+from tests.e2e.page.places import choose, expect_fits, go, start
 from tests.support.page import NewPage, Open
 from tests.support.producers.aorta import write
 from tests.support.producers.aorta_traces import (
@@ -30,7 +30,7 @@ def test_the_answer_the_maps_and_what_was_recorded(open_page: Open, width: int, 
     expect(frame.get_by_role("figure", name="Exposed communication by rank and iteration")).to_be_visible()
     table = frame.get_by_role("table", name="Recorded and recomputed totals")
     expect(table).to_contain_text("Idle before the last range")
-    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    expect_fits(frame)
 
 
 @pytest.mark.prefix

@@ -7,10 +7,12 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import WatchedPage, describe_pages
+from tests.e2e.page.places import expect_fits, wait_until_answered
 from tests.support.page import SCRIPT, NewPage, Open, Tab
 from tests.support.servers.proxy import proxy
 from tests.support.servers.tensorboard import tensorboard
 from tests.support.traces import document
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -19,7 +21,7 @@ RUN = "a_training"
 
 def wait_until_drawn(frame: Tab) -> None:
     """Waits for the view and for what stands around it."""
-    expect(frame.locator("h1")).to_be_visible()
+    wait_until_answered(frame)
     expect(frame.locator("[data-part=nav-item]").first).to_have_text("Overview")
     expect(frame.get_by_role("button", name="Share link")).to_be_visible()
 
@@ -67,7 +69,7 @@ def test_a_copied_link_reopens_the_same_view(open_page: Open) -> None:
 
 def test_runs_are_found_with_the_keyboard(open_page: Open) -> None:
     page, frame = open_page(run=RUN)
-    frame.locator("h1").wait_for()
+    wait_until_drawn(frame)
     frame.locator("#page").press("r")
     search = frame.get_by_placeholder("Find a run")
     expect(search).to_be_focused()
@@ -144,14 +146,13 @@ def test_tips_explain_terms_on_focus(open_page: Open) -> None:
 def test_no_width_overflows(open_page: Open, width: int, run: str) -> None:
     page, frame = open_page(width=width, run=run)
     wait_until_drawn(frame)
-    overflow = frame.locator("html").evaluate("html => html.scrollWidth - html.clientWidth")
-    assert overflow <= 0
-    inside = frame.locator("#page").evaluate("page => page.scrollWidth - page.clientWidth")
-    assert inside <= 0
+    expect_fits(frame)
+    until(lambda: frame.locator("#page").evaluate("page => page.scrollWidth <= page.clientWidth"))
 
 
 def test_the_shortcut_sheet(open_page: Open) -> None:
     page, frame = open_page(run=RUN)
+    wait_until_drawn(frame)
     frame.locator("#page").press("?")
     expect(frame.get_by_text("Choose a run")).to_be_visible()
     page.keyboard.press("Escape")
@@ -187,7 +188,7 @@ def test_the_page_draws_its_own_fonts(open_page: Open) -> None:
     _, frame = open_page(run=RUN)
     wait_until_drawn(frame)
     loaded = "() => [...document.fonts].filter(font => font.status === 'loaded').map(font => font.family)"
-    assert len(frame.locator("body").evaluate(loaded)) == 2
+    until(lambda: frame.locator("body").evaluate(loaded), lambda fonts: len(fonts) == 2)
     used = "e => getComputedStyle(e).fontFamily"
     assert frame.locator("h1").evaluate(used).startswith('"Profiler Sans"')
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -12,9 +13,10 @@ from urllib.parse import parse_qsl
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.page.places import choose, go
+from tests.e2e.page.places import choose, expect_fits, go
 from tests.report.test_report import answers, embedded_data
 from tests.support.page import SCRIPT, NewPage
+from tests.support.waiting import until
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.cli import main
 from torch_tb_profiler.cli.report import MAX_BYTES
@@ -53,8 +55,8 @@ def test_every_view_is_drawn_from_disk(open_report: Callable[..., Page], write: 
             go(page, {"view": slug, "run": "a_training"})
             expect(page.locator("h1").first).to_be_visible()
             assert page.get_by_text("not part of this report").count() == 0, slug
-            assert page.evaluate("[...document.fonts].every(font => font.status === 'loaded')"), slug
-            assert page.locator("html").evaluate("e => e.scrollWidth <= innerWidth"), slug
+            until(partial(page.evaluate, "[...document.fonts].every(font => font.status === 'loaded')"))
+            expect_fits(page)
 
 
 ASKED = {

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.page.places import choose
+from tests.e2e.page.places import choose, expect_fits
 from tests.support.page import SCRIPT, Open
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -23,7 +23,7 @@ def test_points_stand_under_the_ceilings_of_the_device(open_page: Open, width: i
     expect(frame.locator("[data-part=point]")).to_have_count(4)
     expect(frame.locator("[data-part=coverage]")).to_contain_text("76.2%")
     expect(frame.get_by_role("gridcell", name=f"aten::add {SCRIPT}")).to_be_visible()
-    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    expect_fits(frame)
 
 
 @pytest.mark.prefix
@@ -56,7 +56,7 @@ def test_counters_stand_beside_what_the_shapes_say(open_page: Open, width: int, 
     expect(product).to_contain_text("aten::mmaten::linear10.00001300.0000120")
     expect(grid.get_by_role("row", name=re.compile("add"))).to_contain_text("aten::add")
     expect(frame.get_by_text(re.compile("Measured by CUPTI's range profiler"))).to_be_visible()
-    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    expect_fits(frame)
     product.get_by_role("gridcell").first.dblclick()
     expect(frame.locator("[data-part=event-details] h2")).to_be_visible()
 

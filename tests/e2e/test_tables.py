@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.e2e.page.places import choose
+from tests.e2e.page.places import choose, expect_fits
 from tests.support.browser.work import record, tasks
 from tests.support.page import SCRIPT, NewPage, Open, Tab
 from tests.support.servers.tensorboard import tensorboard
@@ -30,7 +30,7 @@ def test_operators_say_what_takes_the_time(open_page: Open, width: int, theme: s
     expect(frame.locator("h1")).to_contain_text("of the GPU time")
     expect(names(frame)).to_have_text([f"aten::mm {SCRIPT}"])
     expect(frame.locator("[data-part=donut]")).to_have_count(2)
-    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    expect_fits(frame)
 
 
 @pytest.mark.prefix

@@ -9,7 +9,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.page.places import choose
+from tests.e2e.page.places import choose, expect_fits
 from tests.support.page import Open, Tab, address, draw_training, lane_height
 from tests.support.waiting import until
 
@@ -54,7 +54,7 @@ def test_draws_tracks_and_says_how_the_time_is_spent(open_page: Open, width: int
         }"""
     )
     assert ink > 5
-    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    expect_fits(frame)
 
 
 def test_a_click_shows_all_of_a_slice_and_the_address_reopens_it(open_page: Open) -> None:

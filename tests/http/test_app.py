@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from werkzeug.test import Client, TestResponse
@@ -179,9 +179,7 @@ def test_a_part_of_a_trace_is_downloaded_as_a_trace(client: Client) -> None:
 TEXT = st.text(max_size=12) | st.sampled_from(["", "\0", "\r\nX: 1", "%", "../", "run", "w", "1"])
 
 
-@hypothesis_settings(
-    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@hypothesis_settings(max_examples=examples(150))
 @given(
     st.sampled_from([route.path.replace("{slug}", "overview") for route in ROUTES if route.method == "GET"]),
     st.dictionaries(st.sampled_from(["run", "worker", "span", "x", "step"]) | TEXT, TEXT, max_size=3),

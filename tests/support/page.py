@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from playwright.sync_api import FrameLocator, Page
 
 from tests.support.recordings import TRAINING
 from tests.support.traces import document, event
+from tests.support.waiting import until
+
+T = TypeVar("T")
 
 NewPage = Callable[..., Page]
 """Opens an empty page of a width and a height."""
@@ -23,6 +27,16 @@ def address(page: Page) -> str:
     """Return the page's address from the page itself: `page.url` is stale until a test talks to it."""
     url: str = page.evaluate("location.href")
     return url
+
+
+def until_heard(page: Page, ask: Callable[[], T]) -> T:
+    """Ask until the answer is true, as `until`; in between, the page's events reach the test."""
+
+    def hear_and_ask() -> T:
+        page.evaluate("0")
+        return ask()
+
+    return until(hear_and_ask)
 
 
 def lane_height(frame: Tab, depth: int) -> float:

@@ -7,7 +7,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from playwright.sync_api import Download, Page, expect
+from playwright.sync_api import Download, Page, Response, expect
 
 from tests.support.page import Open, Tab
 
@@ -65,15 +65,15 @@ def test_a_picture_of_the_tracks_says_what_it_is_of_and_what_its_colors_mean(
 
 def test_what_ranks_do_in_the_window_is_a_table_of_its_own(open_page: Open) -> None:
     page, frame = open_page(**RANKS)
-    answers: list[dict[str, object]] = []
-    page.on("response", lambda told: answers.append(told.json()) if "view/trace/selection" in told.url else None)
+    responses: list[Response] = []
+    page.on("response", lambda told: responses.append(told) if "view/trace/selection" in told.url else None)
     with page.expect_response(re.compile("view/trace/selection.*worker=rank4|worker=rank4.*trace/selection")):
         file = save_file(page, frame, "CSV")
     rows = list(csv.DictReader(file.path().read_text().splitlines()))
     named = {row["name"]: row for row in rows}
     assert len(named) == len(rows)
-    assert len(answers) == 2
-    for answer in answers:
+    assert len(responses) == 2
+    for answer in (response.json() for response in responses):
         rank = str(answer["worker"]).replace("rank", "rank ")
         payload = answer["payload"]
         assert isinstance(payload, dict)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from playwright.sync_api import Page, expect
 
 from tests.support.page import Tab
+from tests.support.waiting import until
 from torch_tb_profiler.views import SLUGS
 
 _RUNS = {
@@ -52,6 +53,17 @@ def go(page: Page, state: Mapping[str, str]) -> None:
     expect(page.locator("#page [aria-busy=true]")).to_have_count(0)
     if state["view"] == "trace":
         expect(page.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
+
+
+def wait_until_answered(frame: Tab) -> None:
+    """Wait until a view is drawn with all its answers; before, its frame has neither keys nor places to stop."""
+    expect(frame.locator("#page[data-shown]")).to_be_visible()
+    expect(frame.locator("#page [aria-busy=true]")).to_have_count(0)
+
+
+def expect_fits(frame: Tab) -> None:
+    """Expect nothing to be wider than the window; a chart is drawn for its width a few frames later."""
+    until(lambda: frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth"))
 
 
 def choose(frame: Tab, name: str, value: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.page import Open, Tab, lane_height
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -138,7 +139,7 @@ def test_a_table_of_the_server_is_scrolled_as_it_was_left(open_page: Open) -> No
     expect(frame.get_by_role("heading", name="Breakdown")).to_be_visible()
     frame.get_by_role("button", name="Memory", exact=True).click()
     expect(frame.locator("[data-part=memory-tables] [aria-rowindex='80']")).to_be_attached()
-    assert scroller.evaluate("table => table.scrollTop") == 2000
+    until(lambda: scroller.evaluate("table => table.scrollTop") == 2000)
 
 
 def test_a_sum_is_of_the_rows_in_sight(open_page: Open) -> None:

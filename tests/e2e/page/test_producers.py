@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.page.places import expect_fits
 from tests.support.page import Open, Tab
 from tests.support.producers import gaudi
 
@@ -23,7 +24,7 @@ def test_each_engine_of_a_card_has_a_lane(open_page: Open, width: int, theme: st
     drawn = labels(frame)
     for lane in {f"{gaudi.NAMES[node.type]} {node.engine}" for node in gaudi.STEP}:
         assert any(lane in each for each in drawn), (lane, drawn)
-    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    expect_fits(frame)
 
 
 @pytest.mark.parametrize(("width", "theme"), [(900, "dark"), (1440, "light")])
@@ -34,7 +35,7 @@ def test_kernels_show_how_busy_the_engines_are(open_page: Open, width: int, them
     expect(table).to_contain_text("17%")
     recipes = frame.get_by_role("table", name="Recipes")
     expect(recipes).to_contain_text("graph_1")
-    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    expect_fits(frame)
 
 
 def test_a_recipe_leads_to_its_first_node_on_the_timeline(open_page: Open) -> None:
@@ -62,4 +63,4 @@ def test_clocks_that_only_a_meeting_compares_say_so(open_page: Open, width: int,
     expect(met).to_contain_text("−5.00 s")
     expect(met.locator("[role=gridcell]").nth(1)).to_have_text("1")  # a rank is no measurement: not 1.00
     expect(met).to_contain_text("14.0 µs")
-    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    expect_fits(frame)

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.corpus import real_traces
+from tests.e2e.page.places import expect_fits
 from tests.e2e.test_report import NUMBERS
 from tests.report.test_report import answers, embedded_data
 from tests.surfaces.asking import recall_traces
@@ -51,7 +52,7 @@ def test_every_view_of_a_real_run_is_drawn_from_disk(
             for number in NUMBERS[slug](found[slug]["payload"]):
                 expect(page.locator("body")).to_contain_text(number)
         expect(page.get_by_text("not part of this report"), slug).to_have_count(0)
-        assert page.locator("html").evaluate("e => e.scrollWidth <= innerWidth"), slug
+        expect_fits(page)
 
 
 def report_answers(report: dict[str, Any]) -> dict[str, Any]:

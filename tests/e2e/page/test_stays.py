@@ -9,9 +9,8 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.page.places import TWO_FRAMES, go, start
-from tests.support.page import NewPage, Open, Tab
+from tests.support.page import NewPage, Open, Tab, until_heard
 from tests.support.servers.tensorboard import tensorboard
-from tests.support.waiting import until
 from torch_tb_profiler.views import SLUGS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -117,7 +116,7 @@ def test_the_frame_of_a_tab_is_painted_before_any_answer(new_page: NewPage, serv
     expect(page.get_by_role("heading", level=1)).to_have_text("Kernels")
     expect(page.locator("nav [aria-current=page]")).to_have_text("Kernels")
     expect(page.get_by_role("status")).to_contain_text("Looking for traces")
-    until(lambda: held)
+    until_heard(page, lambda: held)
     before = page.locator("nav").inner_text()
     for route in held:
         route.continue_()
@@ -142,7 +141,7 @@ def test_the_late_answer_leaves_no_hole_in_the_overview(open_page: Open, run: st
     expect(advice).to_have_attribute("aria-busy", "true")
     expect(frame.get_by_role("heading", name="Achieved vs. peak")).to_be_visible()
     before = measure_top(frame)
-    until(lambda: held)
+    until_heard(page, lambda: held)
     for route in held:
         route.continue_()
     page.unroute(late)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.page.places import go, start
+from tests.e2e.page.places import TWO_FRAMES, go, start, wait_until_answered
 from tests.support.jobs import CULPRIT
 from tests.support.page import NewPage, Open
 from tests.support.servers.tensorboard import tensorboard
@@ -84,8 +84,10 @@ def test_a_view_that_is_come_back_to_is_as_it_was_left(open_page: Open) -> None:
     expect(page).to_have_url(re.compile("select=sgemm"))
     frame.get_by_role("button", name="Overview", exact=True).click()
     expect(frame.get_by_role("heading", name="Breakdown")).to_be_visible()
+    wait_until_answered(frame)  # its height is final
     scroller = frame.locator("#page")
     scroller.evaluate("page => page.scrollTo(0, 150)")
+    scroller.evaluate(TWO_FRAMES)  # the page has heard of it
     expect(page).not_to_have_url(re.compile("select=sgemm"))
     frame.get_by_role("button", name="Kernels", exact=True).click()
     expect(page).to_have_url(re.compile("select=sgemm"))

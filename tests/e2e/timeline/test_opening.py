@@ -11,10 +11,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import torch_tb_profiler
-from tests.e2e.page.places import go, start
-from tests.support.page import NewPage
+from tests.e2e.page.places import TWO_FRAMES, go, start
+from tests.support.page import NewPage, until_heard
 from tests.support.servers.tensorboard import tensorboard
-from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -75,6 +74,7 @@ def opens(page: Page, address: str, log: Path, run: str) -> None:
         page.set_viewport_size({"width": width, "height": height})
         go(page, {"view": "trace", "run": run})
         expect(page.locator("[data-part=answer] [data-part=why]")).not_to_be_empty()
+        page.evaluate(TWO_FRAMES)  # the rows are laid out anew for another height
         labels = page.evaluate(LABELS)
         seen = [tracks[label["track"]] for label in labels if label["seen"]]
         named = {track["name"] for track in seen}
@@ -89,7 +89,7 @@ def opens(page: Page, address: str, log: Path, run: str) -> None:
             lanes = tracks[label["track"]]["depth"]
             if lanes > LANES and label["lanes"] < lanes:
                 assert (label["lanes"], f"+{lanes - LANES}" in label["text"]) == (LANES, True), label
-    asked = parse_qs(urlsplit(until(lambda: strip)[-1]).query)["tracks"][0].split(",")
+    asked = parse_qs(urlsplit(until_heard(page, lambda: strip)[-1]).query)["tracks"][0].split(",")
     assert {int(track) for track in asked} <= {label["track"] for label in labels}, "it is drawn in the strip"
 
 
