@@ -69,6 +69,12 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 
 @pytest.fixture(autouse=True)
+def _own_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let help and tables wrap alike, whatever terminal runs the tests."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture(autouse=True)
 def _own_native_switch() -> Iterator[None]:
     """A command allows the native reader in its process, which is that of all tests, and of what they start."""
     name = "TORCH_PROFILER_NATIVE"

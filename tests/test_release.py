@@ -20,8 +20,11 @@ from torch_tb_profiler.ingest.kineto.native.library import LIBRARY
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "torch_tb_profiler"
 NAME = "torch_tb_profiler"
-UNBUILT = (".git", ".venv*", "node_modules", "samples", "build", "dist", "*.egg-info", "__pycache__", ".*_cache")
-"""What lies in a checkout and is in no archive."""
+UNBUILT = (
+    *(".git", ".venv*", "node_modules", "samples", "build", "dist", "*.egg-info"),
+    *("__pycache__", ".*_cache", ".hypothesis"),
+)
+"""What lies in a checkout and is in no archive; other tests may be writing it while it is copied."""
 
 READERS = {
     f"{NAME}/{folder}/native/{name}"
