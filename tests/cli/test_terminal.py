@@ -90,20 +90,24 @@ def test_a_view_without_a_path_and_a_wrong_path(tmp_path: Path, capsys: pytest.C
     assert "no such folder" in said and "--logdir" not in said
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs pseudo terminals")
-def test_a_table_fits_a_real_terminal_and_is_whole_when_piped(samples: Path) -> None:
+def run_in_terminal(arguments: list[str], size: tuple[int, int], typed: bool = False, **variables: str) -> str:
+    """Return what a command shows on a terminal of `size` (rows, columns), which is its stdin, too, if `typed`."""
     import fcntl
     import pty
     import struct
     import termios
 
-    arguments = [sys.executable, "-m", "torch_tb_profiler", "view", "operators", str(samples / "transformer")]
-    arguments += ["--format", "table"]
     leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 60, 0, 0))
-    environment = {**os.environ, "NO_COLOR": "1"}
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+    environment = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", **variables}
     environment.pop("COLUMNS", None)  # of the terminal that runs the tests; it would win over this one's width
-    process = subprocess.Popen(arguments, stdout=follower, stderr=subprocess.DEVNULL, env=environment)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "torch_tb_profiler", *arguments],
+        stdin=follower if typed else subprocess.DEVNULL,
+        stdout=follower,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    )
     os.close(follower)
     shown = b""
     while True:
@@ -116,10 +120,34 @@ def test_a_table_fits_a_real_terminal_and_is_whole_when_piped(samples: Path) -> 
         shown += piece
     os.close(leader)
     assert process.wait(PATIENCE) == 0
-    table = [line for line in shown.decode().splitlines() if "aten::" in line]
-    assert len(table) == 20 and max(map(len, table)) <= 60 and "fit (" in shown.decode()
-    piped = subprocess.run(arguments, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
+    return shown.decode()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pseudo terminals")
+def test_a_table_fits_a_real_terminal_and_is_whole_when_piped(samples: Path) -> None:
+    arguments = ["view", "operators", str(samples / "transformer"), "--format", "table"]
+    shown = run_in_terminal(arguments, (40, 60))
+    table = [line for line in shown.splitlines() if "aten::" in line]
+    assert len(table) == 20 and max(map(len, table)) <= 60 and "fit (" in shown
+    command = [sys.executable, "-m", "torch_tb_profiler", *arguments]
+    piped = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
     assert "fit (" not in piped and "Host mean" in piped and piped.count("aten::") > 20
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pseudo terminals")
+def test_what_is_longer_than_the_terminal_goes_through_the_pager(samples: Path, tmp_path: Path) -> None:
+    """As with git: not where it fits, not with PAGER=cat, and not where nobody is there to leave it."""
+    pager = tmp_path / "pager.py"
+    pager.write_text("import os, sys\nprint('paged', os.environ['LESS'])\nprint(sys.stdin.read())\n")
+    command = f"'{sys.executable}' '{pager}'"
+    arguments = ["view", "operators", str(samples / "transformer"), "--format", "table"]
+    low, high = (20, 120), (200, 120)
+    shown = run_in_terminal(arguments, low, typed=True, PAGER=command)
+    assert shown.startswith("paged FRX") and shown.count("aten::") >= 20
+    assert "paged" not in run_in_terminal(arguments, high, typed=True, PAGER=command)
+    assert "paged" not in run_in_terminal(arguments, low, PAGER=command)
+    unpaged = run_in_terminal(arguments, low, typed=True, PAGER="cat")
+    assert unpaged.splitlines() == shown.splitlines()[1 : 1 + len(unpaged.splitlines())]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -43,11 +43,16 @@ def print_payload(
 
 
 def print_screen(screen: Screen, wide: bool = False, limit: int | None = None) -> None:
-    """Print a screen to stdout: within the width of a terminal, and without bars and limits to a pipe."""
+    """Print a screen to stdout: within the width of a terminal, and without bars and limits to a pipe.
+
+    What is longer than the terminal goes through a pager.
+    """
+    from torch_tb_profiler.cli._pager import paged
     from torch_tb_profiler.cli.screens.draw import ScreenLayout, draw_screen
 
     width = terminal_width(sys.stdout)
-    draw_screen(screen, ScreenLayout(width, width is not None, wide, limit), sys.stdout)
+    with paged(sys.stdout) as stream:
+        draw_screen(screen, ScreenLayout(width, width is not None, wide, limit), stream)
 
 
 def _print_separated(payload: dict[str, Any], first: str, arrangement: Arrangement, delimiter: str) -> None:

@@ -19,6 +19,14 @@ def terminal_width(stream: TextIO) -> int | None:
         return None
 
 
+def terminal_height(stream: TextIO) -> int | None:
+    """Return the lines of the terminal that `stream` writes to, or None if it's a pipe or a file."""
+    try:
+        return os.get_terminal_size(stream.fileno()).lines or None
+    except (OSError, ValueError):
+        return None
+
+
 def shows_styles(stream: TextIO) -> bool:
     """Return whether `stream` is a terminal that shows bold and colors, and NO_COLOR isn't set (https://no-color.org)."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"

@@ -24,11 +24,16 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace, settings: Settings) -> int:
     from torch_tb_profiler.api.log import WorkerAnswers
+    from torch_tb_profiler.cli._pager import paged
     from torch_tb_profiler.summary import as_json, as_markdown, summarize
 
     with open_session(options.path, settings) as session, ProgressLine() as line:
         summary = summarize(WorkerAnswers(session, options.select_run, options.select_span, line.show))
-    sys.stdout.write(as_json(summary) + "\n" if options.format == "json" else as_markdown(summary))
+    if options.format == "json":
+        sys.stdout.write(as_json(summary) + "\n")
+    else:
+        with paged(sys.stdout) as stream:
+            stream.write(as_markdown(summary))
     return OK
 
 

@@ -117,3 +117,16 @@ def test_a_fact_that_takes_more_than_a_line_begins_on_a_line_of_its_own() -> Non
     draw_screen(Screen([], facts), ScreenLayout(40, True), stream)
     assert stream.getvalue().splitlines()[0] == "Modeled 44%"
     assert stream.getvalue().splitlines()[1].startswith("Peaks tf32")
+
+
+@pytest.mark.parametrize("width", range(16, 90))
+def test_a_number_stays_on_the_line_of_its_unit(width: int) -> None:
+    sentence = (
+        "At its roofline, addmm would take 14.4 µs instead of 174 µs, and move 1.5 GiB at 1,555 GB/s in 3 steps."
+    )
+    stream = io.StringIO()
+    draw_screen(Screen([sentence]), ScreenLayout(width, True), stream)
+    lines = stream.getvalue().splitlines()
+    assert " ".join(lines) == sentence and max(map(len, lines)) <= width
+    for together in ("14.4 µs", "174 µs", "1.5 GiB", "1,555 GB/s"):
+        assert any(together in line for line in lines)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from torch_tb_profiler.base.format import format_ratio, replace_unprintable
 from torch_tb_profiler.base.grammar import capitalize, plural, pluralize
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.cli._styles import shows_styles
 from torch_tb_profiler.cli.screens.names import shorten_names
 from torch_tb_profiler.cli.screens.screen import Column, Row, Screen, Table, format_value
@@ -33,6 +34,12 @@ TERMINAL_ROWS = (20, 10)
 
 _BAR_WIDTHS = ((12, False), (8, False), (8, True), (4, True))
 """Widths of bars that are tried in turn, and whether only the first column with a share keeps its bar."""
+
+_NUMBER_AND_UNIT = lazy_regex(
+    r"(\b[0-9][0-9,.]*) (?=(?:[nµm]s|s|[KMGT]iB|[KMG]?B(?:/s)?|[GT]FLOP(?:/s)?|tokens/s)\b)"
+)
+_TIE = "\ue000"
+"""Stands for a space where no line may end: a no-break space counts as a space when text is wrapped."""
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -103,9 +110,14 @@ def _print_prose(console: Console, text: Text, layout: ScreenLayout) -> None:
     if layout.prose_width is None:
         console.print(text)
         return
-    for line in text.wrap(console, layout.prose_width):
-        line.rstrip()
-        console.print(line)
+    for line in wrap_prose(text.plain, layout.prose_width, console):
+        console.print(Text(line, text.style))
+
+
+def wrap_prose(sentence: str, width: int, console: Console) -> list[str]:
+    """Return the lines of a sentence within `width` characters; a number stays on the line of its unit."""
+    lines = Text(_NUMBER_AND_UNIT.sub(rf"\1{_TIE}", sentence)).wrap(console, width)
+    return [line.plain.rstrip().replace(_TIE, " ") for line in lines]
 
 
 def _print_facts(console: Console, facts: Sequence[tuple[str, str]], layout: ScreenLayout) -> None:
@@ -292,11 +304,10 @@ def bar_text(share: float, width: int) -> str:
 
 
 def _print_detail(console: Console, sentence: str, indent: int, layout: ScreenLayout) -> None:
-    text = Text(replace_unprintable(sentence), "dim")
+    text = replace_unprintable(sentence)
     width = layout.prose_width
-    for line in text.wrap(console, width - indent) if width is not None else [text]:
-        line.rstrip()
-        console.print(Text(" " * indent) + line)
+    for line in wrap_prose(text, width - indent, console) if width is not None else [text]:
+        console.print(Text(" " * indent + line, "dim"))
 
 
 def _cut_note(table: Table, shown: int, left_out: list[_Block]) -> str:
