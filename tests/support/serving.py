@@ -106,6 +106,25 @@ def serving_document(load: Workload) -> bytes:
     return document(_Engine(load).run())
 
 
+def several_engines(*loads: Workload) -> Trace:
+    """Run engines in one process at the same time, each on a thread and a stream of its own."""
+    events = []
+    for number, load in enumerate(loads):
+        for each in _Engine(load).run():
+            args, shift = dict(each["args"]), 100 * number
+            for key, more in (("correlation", 10_000 * shift), ("stream", shift)):
+                if key in args:
+                    args[key] += more
+            events.append({**each, "tid": each["tid"] + shift, "args": args})
+    return read(sorted(events, key=lambda event: event["ts"]))
+
+
+def without_device(load: Workload) -> Trace:
+    """Return what the host alone recorded of an engine, without the calls of a device."""
+    hidden = ("kernel", "gpu_memcpy", "cuda_runtime")
+    return read([event for event in _Engine(load).run() if event["cat"] not in hidden])
+
+
 class _Engine:
     def __init__(self, load: Workload) -> None:
         self.load, self.random, self.truth = load, Random(load.seed), Truth()

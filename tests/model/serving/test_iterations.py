@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.serving import SAMPLER, Workload, serve
+from tests.support.serving import SAMPLER, Workload, serve, several_engines
 from tests.support.traces import draw
 from torch_tb_profiler.model.serving.iterations import (
     ServingIterations,
@@ -117,3 +117,17 @@ def test_why_a_trace_has_no_iterations() -> None:
     assert no_iterations_reason(new) == "the iteration labels have an unknown form (step[WARP bs=3])"
     training = draw(f"gpu0  kernel  {SAMPLER.replace(' ', '~')}  0  10")
     assert "paged KV cache" in (no_iterations_reason(training) or "")
+
+
+def test_engines_of_one_process_keep_their_work_apart() -> None:
+    load = Workload(requests=8)
+    alone, beside = found(serve(load)[0]), found(several_engines(load, Workload(requests=4, seed=2)))
+    assert beside.busy.tolist() == alone.busy.tolist()
+    assert (len(alone.other_threads), len(beside.other_threads)) == (0, 1)
+
+
+def test_a_server_without_requests_says_so() -> None:
+    idle = "\n".join(f"host user_annotation step[IDLE~bs=0] {100 * i} 20" for i in range(5))
+    assert no_iterations_reason(draw(idle)) == (
+        "its labels say that no request came while it was recorded; record while requests run"
+    )

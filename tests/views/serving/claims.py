@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.analyses.serving.test_ranks import LOAD, OTHER, rank, shown
 from tests.support.claims import Claim, Said, launched, said_by
 from tests.support.random_jobs.truth import found_texts
-from tests.support.serving import DECODE_KERNEL, Workload, serve
+from tests.support.serving import DECODE_KERNEL, Workload, serve, several_engines, without_device
 from tests.support.traces import draw
 from torch_tb_profiler.views.serving.origins import ServingOriginsParams, build_origins
 
@@ -36,6 +36,11 @@ def by_origin(*lines: str) -> Said:
     return lambda: " ".join(
         said for _, said in found_texts(build_origins(draw(picture), ServingOriginsParams()), "")
     )
+
+
+def together(*loads: Workload) -> Said:
+    """Return what is said of engines that run in one process, each on a thread of its own."""
+    return lambda: said_by("serving", several_engines(*loads))
 
 
 HEALTHY = Workload()
@@ -127,6 +132,21 @@ CLAIMS = [
         labeled("execute_new_0_cached_4"),
         "the label has it",
         labeled("execute_context_0(0)_generation_4(4)"),
+    ),
+    Claim(
+        "{engines} in this process {run} iterations on {threads} of {their} own; what follows is of the one with "
+        "most.",
+        r"1 other engine in this process runs iterations on 1 thread of its own; what follows is of the one with ",
+        together(HEALTHY, replace(HEALTHY, seed=2)),
+        "it runs alone",
+        together(HEALTHY),
+    ),
+    Claim(
+        "{rate}; {idle} of an average iteration passes outside the model, mostly {when}{likely}.",
+        r"93\.5% of an average iteration passes outside the model, mostly while the host runs code that wasn't",
+        lambda: said_by("serving", without_device(HEALTHY)),
+        "a device is recorded",
+        served(HEALTHY),
     ),
     Claim(
         "For {time} nothing was recorded before a prefill: most likely no request waited, but slow host code in "

@@ -7,7 +7,6 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.serving.cost import too_few_iterations
 from torch_tb_profiler.analyses.serving.idle import (
     LAUNCH,
     NETWORK,
@@ -18,6 +17,7 @@ from torch_tb_profiler.analyses.serving.idle import (
     serving_times,
 )
 from torch_tb_profiler.analyses.serving.stalls import PREFILL_BLOCKS, serving_stalls
+from torch_tb_profiler.base.grammar import agree, plural
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.serving.iterations import serving_iterations
 from torch_tb_profiler.model.trace import Trace
@@ -66,6 +66,13 @@ class ServingVerdict(msgspec.Struct, frozen=True):
     reason: str | None = None
 
 
+def _too_few(count: int) -> str:
+    return (
+        f"{plural(count, 'iteration')} {agree(count, 'is', 'are')} too few to tell what holds the engine back; "
+        f"record at least {MIN_ITERATIONS}"
+    )
+
+
 @derived
 def serving_verdict(trace: Trace) -> ServingVerdict | None:
     """Return what holds the engine back, or None if the trace has no iterations."""
@@ -73,7 +80,7 @@ def serving_verdict(trace: Trace) -> ServingVerdict | None:
     if found is None or times is None:
         return None
     if len(found) < MIN_ITERATIONS:
-        return ServingVerdict(None, reason=too_few_iterations(len(found), MIN_ITERATIONS))
+        return ServingVerdict(None, reason=_too_few(len(found)))
     idle, active = times.idle.sum(0), int(times.duration.sum())
     if active <= 0:
         return ServingVerdict(None, reason="the iterations take no time")

@@ -27,6 +27,7 @@ from torch_tb_profiler.model.serving.labeled import (
     PREFILL,
     EngineBatches,
     find_labeled,
+    iteration_labels,
     unknown_labels,
 )
 from torch_tb_profiler.model.trace import (
@@ -37,6 +38,7 @@ from torch_tb_profiler.model.trace import (
     Int32,
     Int64,
     Trace,
+    distinct_codes,
     name_mask,
 )
 
@@ -68,6 +70,7 @@ class ServingIterations(msgspec.Struct, frozen=True):
     drafts           tokens go through the model per decoding request; 1.0 without speculative decoding
     idle_labels      int32[j] rows of labels that say that no request is there
     thread           code of the thread that runs the engine's loop
+    other_threads    codes of threads that run engines of their own, whose work isn't counted here
     """
 
     engine: str | None
@@ -96,6 +99,7 @@ class ServingIterations(msgspec.Struct, frozen=True):
     drafts: float
     idle_labels: Int32
     thread: int
+    other_threads: tuple[int, ...]
 
     def __len__(self) -> int:
         return len(self.phase)
@@ -123,6 +127,8 @@ def no_iterations_reason(trace: Trace) -> str | None:
     unknown = unknown_labels(trace)
     if unknown:
         return f"the iteration labels have an unknown form ({unknown[0]})"
+    if iteration_labels(trace):
+        return "its labels say that no request came while it was recorded; record while requests run"
     if not serving_kernels(trace).kv_cache.any():
         return "no label of an inference engine and no kernel that uses a paged KV cache was recorded"
     return (
@@ -156,11 +162,13 @@ def _with_device_work(trace: Trace, batches: EngineBatches, source: Source) -> S
     count = len(starts)
     rows, launch = device_launches(trace)
     times, owner = trace.events.start, batches.owner
+    elsewhere = _engines_apart(trace, launch, batches)
     if owner is None:
         owner = np.full(len(trace), NO_CODE, np.int32)
         launched = np.where(launch >= 0, times[np.maximum(launch, 0)], times[rows])
         number = np.searchsorted(starts, launched, "right") - 1
-        owner[rows] = number
+        foreign = np.isin(trace.events.thread[np.maximum(launch, 0)], elsewhere) & (launch >= 0)
+        owner[rows] = np.where(foreign, NO_CODE, number)
     mine = rows[owner[rows] >= 0]
     number = owner[mine].astype(np.int64)
     begin, finish = times[mine], event_ends(trace)[mine]
@@ -209,7 +217,16 @@ def _with_device_work(trace: Trace, batches: EngineBatches, source: Source) -> S
         drafts=batches.drafts,
         idle_labels=batches.idle_labels,
         thread=batches.thread,
+        other_threads=elsewhere,
     )
+
+
+def _engines_apart(trace: Trace, launch: Int32, batches: EngineBatches) -> tuple[int, ...]:
+    """Return the further threads with labels that are other engines: those that launch work, as this one does."""
+    launching = set(distinct_codes(trace.events.thread[launch[launch >= 0]]))
+    if batches.thread not in launching:
+        return ()
+    return tuple(thread for thread in batches.others if thread in launching)
 
 
 def _graph_flags(trace: Trace, rows: Int32, launch: Int32, owner: Int32, count: int) -> Int8:

@@ -54,6 +54,7 @@ class EngineBatches(msgspec.Struct, frozen=True):
     recomputed    int64[k] tokens of preempted requests that are computed again; part of prompt_tokens
     drafts        tokens go through the model per decoding request
     idle_labels   int32[j] rows of labels that say that no request is there
+    others        codes of further threads with labels: other engines of this process, or views of this one
     owner         int32[n] iteration of each device event, NO_CODE for others; None: by the time of its launch
     """
 
@@ -68,6 +69,7 @@ class EngineBatches(msgspec.Struct, frozen=True):
     drafts: float
     idle_labels: Int32
     owner: Int32 | None
+    others: tuple[int, ...] = ()
 
 
 @derived
@@ -105,7 +107,9 @@ def find_labeled(trace: Trace) -> EngineBatches | None:
     order = np.lexsort((-end, start))
     rows, start, end = rows[order], start[order], end[order]
     groups = _group_twins(start, end)
-    return _from_groups(trace, thread, rows, groups, labels, number[trace.events.name[rows]])
+    batches = _from_groups(trace, thread, rows, groups, labels, number[trace.events.name[rows]])
+    others = tuple(threads[threads != thread].tolist())
+    return batches and msgspec.structs.replace(batches, others=others)
 
 
 def _group_twins(start: Int64, end: Int64) -> Int64:

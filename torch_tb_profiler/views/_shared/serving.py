@@ -66,6 +66,14 @@ def serving_headline(facts: ServingFacts) -> Text:
                 verdict.bottleneck, verdict.bottleneck
             )
             when = CAUSE_TEXTS["host_unrecorded" if verdict.likely else cause]
+            if not facts.times.on_device:
+                return text(
+                    "{rate}; {idle} of an average iteration passes outside the model, mostly {when}{likely}.",
+                    rate=rate,
+                    idle=Phrase(format_ratio(idle), link("idle")),
+                    when=when,
+                    likely=", likely the scheduler" if verdict.likely else "",
+                )
             return text(
                 "{rate}; the {device} is idle for {idle} of an average iteration, mostly {when}{likely}.",
                 rate=rate,

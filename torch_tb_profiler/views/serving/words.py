@@ -71,6 +71,7 @@ def details(facts: ServingFacts) -> Text:
         text("{window}", window=_WINDOWS[facts.rates.window]) if facts.rates.window else (),
         text("The iterations are inferred from kernels: none has a label.") if found.source == "kernels" else (),
         _inferred_phases(facts),
+        _other_engines(facts),
         _uncertain_waits(facts),
     )
 
@@ -80,6 +81,20 @@ def _inferred_phases(facts: ServingFacts) -> Text:
     if count == 0 or facts.found.source == "kernels":
         return ()
     return text("The phase of {count} is inferred from kernels.", count=plural(count, "iteration"))
+
+
+def _other_engines(facts: ServingFacts) -> Text:
+    count = len(facts.found.other_threads)
+    if count == 0:
+        return ()
+    return text(
+        "{engines} in this process {run} iterations on {threads} of {their} own; what follows is of the one with "
+        "most.",
+        engines=plural(count, "other engine"),
+        run=agree(count, "runs", "run"),
+        threads=plural(count, "thread"),
+        their=agree(count, "its", "their"),
+    )
 
 
 def _uncertain_waits(facts: ServingFacts) -> Text:
