@@ -123,3 +123,48 @@ def test_columns_of_another_length_do_not_reach_it(functions: ScheduleFunctions)
     assert runs is not None
     with pytest.raises(ValueError, match="shape"):
         functions.replay(graph, runs, graph.step[None, :-1], duration, None)
+
+
+def test_nodes_that_are_not_there_do_not_reach_it(functions: ScheduleFunctions) -> None:
+    """It would read and write beyond its columns."""
+    from msgspec.structs import replace
+
+    graph = schedule(draw(random_picture(3)))
+    edges, waits, points, items = graph.edges, graph.waits, len(graph.points), len(graph.items)
+    assert len(edges.target) > 1 and len(waits.item) > 1 and functions.plan(graph) is not None
+
+    def changed(column: Int64, value: int, at: int = -1) -> Int64:
+        copy = column.copy()
+        copy[at] = value
+        return copy
+
+    wrong = [
+        replace(graph, edges=replace(edges, target=changed(edges.target, points))),
+        replace(graph, edges=replace(edges, target=changed(edges.target, -1, at=0))),
+        replace(graph, edges=replace(edges, target=edges.target[::-1].copy())),
+        replace(graph, edges=replace(edges, item=changed(edges.item, items))),
+        replace(graph, edges=replace(edges, item=changed(edges.item, -1), point=changed(edges.point, points))),
+        replace(graph, edges=replace(edges, item=changed(edges.item, -1), point=changed(edges.point, -1))),
+        replace(graph, submission=changed(graph.submission, points)),
+        replace(graph, waits=replace(waits, item=changed(waits.item, items))),
+        replace(graph, waits=replace(waits, source=changed(waits.source, items))),
+        replace(graph, waits=replace(waits, source=changed(waits.source, -1))),
+        replace(graph, points=replace(graph.points, bounds=changed(graph.points.bounds, points + 1))),
+        replace(graph, points=replace(graph.points, bounds=changed(graph.points.bounds, points + 1, at=1))),
+    ]
+    for number, other in enumerate(wrong):
+        with pytest.raises(ValueError):
+            functions.plan(other)
+            pytest.fail(f"number {number} was planned")
+
+
+def test_states_that_are_not_there_do_not_reach_it(functions: ScheduleFunctions) -> None:
+    one = np.array([0])
+    times, row, cause = np.array([5]), np.array([1, 2], np.int32), np.array([1, 2], np.int8)
+    parts = functions.split(one, one, one + 9, one, one + 1, times, row, cause)
+    assert [column.tolist() for column in parts] == [[0, 0], [0, 5], [5, 9], [1, 2], [1, 2]]
+    for first, last in ((0, 2), (-1, 1), (1, 0)):
+        with pytest.raises(ValueError, match="states"):
+            functions.split(one, one, one + 9, one + first, one + last, times, row, cause)
+    with pytest.raises(ValueError, match="shape"):
+        functions.split(one, one, one + 9, one, one + 1, times, row[:1], cause)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_enabled
 from torch_tb_profiler.model.schedule.compiled import ScheduleFunctions
 from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit
-from torch_tb_profiler.model.trace import Bool, Int8, Int32, Int64
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64
 
 _SIZE, _POINTER = ctypes.c_size_t, ctypes.c_void_p
 
@@ -66,6 +66,7 @@ class _Functions:
         self._library = library
 
     def plan(self, graph: Schedule) -> Int64 | None:
+        _check_sources(graph)
         given, columns = _in_c(graph)
         room = np.empty(4 * _chains(graph), np.int64)
         count = self._library.schedule_plan(ctypes.byref(given), None, _address(room))
@@ -119,8 +120,15 @@ class _Functions:
         row: Int32,
         cause: Int8,
     ) -> tuple[Int64, Int64, Int64, Int32, Int8]:
-        windows = [np.ascontiguousarray(each, np.int64) for each in (number, low, high, first, last)]
-        states = np.ascontiguousarray(times), np.ascontiguousarray(row), np.ascontiguousarray(cause)
+        count = len(times) + 1
+        if first.min(initial=0) < 0 or last.max(initial=0) >= count or (last < first).any():
+            raise ValueError(f"a window has states beyond the {count} that there are")
+        windows = [_checked(each, np.int64, len(number)) for each in (number, low, high, first, last)]
+        states = (
+            _checked(times, np.int64, count - 1),
+            _checked(row, np.int32, count),
+            _checked(cause, np.int8, count),
+        )
         most = int((last - first + 1).sum())
         parts = (*np.empty((3, most), np.int64), np.empty(most, np.int32), np.empty(most, np.int8))
         addresses = map(_address, (*states, *parts))
@@ -157,6 +165,27 @@ def _in_c(graph: Schedule) -> tuple[_Graph, list[npt.NDArray[Any]]]:
     kept = [_checked(values, dtype, length) for values, dtype, length in columns.values()]
     sizes = len(points), len(items), len(points.threads), items.queues, len(edges.target), len(waits.item)
     return _Graph(*sizes, *map(_address, kept)), kept
+
+
+def _check_sources(graph: Schedule) -> None:
+    """Raise ValueError if a node waits for one that isn't there: C would read beyond the columns."""
+    points, items, edges, waits = graph.points, graph.items, graph.edges, graph.waits
+    for bounds, count in ((points.bounds, len(points)), (items.bounds, len(items))):
+        if len(bounds) == 0 or bounds[0] != 0 or bounds[-1] != count or (np.diff(bounds) < 0).any():
+            raise ValueError("the bounds of threads or streams are not those of their nodes")
+    from_point = edges.point[edges.item < 0]
+    for name, nodes, lowest, count in (
+        ("the target of an edge", edges.target, 0, len(points)),
+        ("the item of an edge", edges.item, NO_CODE, len(items)),
+        ("the point of an edge", from_point, 0, len(points)),
+        ("the submission of an item", graph.submission, NO_CODE, len(points)),
+        ("an item that waits", waits.item, 0, len(items)),
+        ("the source of a wait", waits.source, 0, len(items)),
+    ):
+        if len(nodes) and not lowest <= nodes.min() <= nodes.max() < count:
+            raise ValueError(f"{name} is none of the {count} nodes")
+    if (np.diff(edges.target) < 0).any() or (np.diff(waits.item) < 0).any():
+        raise ValueError("edges or waits are not in the order of what waits")
 
 
 def _checked(values: npt.NDArray[Any], dtype: npt.DTypeLike, *shape: int) -> npt.NDArray[Any]:

@@ -1,0 +1,224 @@
+// Draws schedules and has them planned and replayed: for the address and undefined-behavior sanitizers of gcc or Clang.
+//
+//     cc -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -o fuzz native/fuzz_schedule.c && ./fuzz COUNT SEED
+//
+// Chains may be empty, nodes may wait for each other, and times may be anything. Each column lies in memory of exactly its
+// size. Every time is compared with what its definition says. Prints how many schedules were drawn and how many have an
+// order.
+
+#include "schedule.c"
+
+#include <stdio.h>
+
+enum { CHAINS = 5, NODES = 24, LINKS = 40, CASES = 3 };
+
+static uint64_t state;
+
+static uint64_t draw(uint64_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % below;
+}
+
+static void expect(bool holds) {
+    if (!holds) abort();
+}
+
+// Mostly ns of a trace, sometimes the largest numbers there are.
+static int64_t draw_time(void) {
+    uint64_t kind = draw(40);
+    if (kind == 0) return INT64_MAX - (int64_t)draw(3);
+    if (kind == 1) return INT64_MIN + (int64_t)draw(3);
+    if (kind == 2) return NEVER;
+    return (int64_t)draw(1000);
+}
+
+static void *room_for(uint64_t count, size_t size) {
+    void *room = malloc(count ? count * size : 1);
+    expect(room);
+    return room;
+}
+
+static int64_t *draw_times(uint64_t count) {
+    int64_t *times = room_for(count, sizeof *times);
+    for (uint64_t i = 0; i < count; i++) times[i] = draw_time();
+    return times;
+}
+
+static uint8_t *draw_flags(uint64_t count, uint64_t rarity) {
+    uint8_t *flags = room_for(count, 1);
+    for (uint64_t i = 0; i < count; i++) flags[i] = !draw(rarity);
+    return flags;
+}
+
+static int64_t *draw_bounds(uint64_t chains, uint64_t *nodes) {
+    int64_t *bounds = room_for(chains + 1, sizeof *bounds);
+    bounds[0] = 0;
+    for (uint64_t i = 0; i < chains; i++) bounds[i + 1] = bounds[i] + (int64_t)draw(draw(3) ? 6 : NODES);
+    *nodes = (uint64_t)bounds[chains];
+    return bounds;
+}
+
+// Sorted positions from `lowest` to below `nodes`.
+static int64_t *draw_sorted(uint64_t count, uint64_t lowest, uint64_t nodes) {
+    int64_t *sorted = room_for(count, sizeof *sorted);
+    for (uint64_t i = 0; i < count; i++) {
+        int64_t value = (int64_t)(lowest + draw(nodes - lowest));
+        uint64_t at = i;
+        for (; at && sorted[at - 1] > value; at--) sorted[at] = sorted[at - 1];
+        sorted[at] = value;
+    }
+    return sorted;
+}
+
+// A source among the first `at` of `total` nodes' share of `nodes`, -1 if there is none: so no nodes wait for each other.
+// With `any` it is any node, and they may.
+static int64_t draw_source(uint64_t nodes, int64_t at, uint64_t total, bool any) {
+    uint64_t before = any ? nodes : nodes * (uint64_t)at / total;
+    return before ? (int64_t)draw(before) : -1;
+}
+
+static Graph draw_graph(void) {
+    Graph graph = {.threads = draw(CHAINS), .streams = draw(CHAINS)};
+    bool any = !draw(3);
+    graph.point_bounds = draw_bounds(graph.threads, &graph.points);
+    graph.item_bounds = draw_bounds(graph.streams, &graph.items);
+    uint64_t lowest = any ? 0 : 1;
+    graph.edges = graph.points > lowest ? draw(LINKS) : 0;
+    graph.waits = graph.items > lowest ? draw(LINKS) : 0;
+    graph.time = draw_times(graph.points), graph.anchored = draw_flags(graph.points, 2);
+    graph.target = draw_sorted(graph.edges, lowest, graph.points), graph.edge_weight = draw_times(graph.edges);
+    int64_t *edge_item = room_for(graph.edges, 8), *edge_point = room_for(graph.edges, 8);
+    for (uint64_t i = 0; i < graph.edges; i++) {
+        edge_item[i] = draw(2) ? draw_source(graph.items, graph.target[i], graph.points, any) : -1;
+        edge_point[i] = edge_item[i] >= 0 ? -1 : draw_source(graph.points, graph.target[i], graph.points, any);
+    }
+    graph.edge_item = edge_item, graph.edge_point = edge_point;
+    graph.start = draw_times(graph.items), graph.launch = draw_times(graph.items), graph.gap = draw_times(graph.items);
+    graph.unlimited = draw_flags(graph.items, 2);
+    int64_t *submission = room_for(graph.items, 8), *source = room_for(graph.waits, 8);
+    for (uint64_t i = 0; i < graph.items; i++)
+        submission[i] = graph.points && draw(3) ? draw_source(graph.points, (int64_t)i, graph.items, any) : -1;
+    graph.waiting = draw_sorted(graph.waits, lowest, graph.items), graph.wait_weight = draw_times(graph.waits);
+    for (uint64_t i = 0; i < graph.waits; i++) source[i] = draw_source(graph.items, graph.waiting[i], graph.items, any);
+    graph.submission = submission, graph.wait_source = source;
+    return graph;
+}
+
+static void free_graph(Graph *graph) {
+    const void *columns[] = {
+        graph->point_bounds, graph->item_bounds, graph->time, graph->anchored, graph->target, graph->edge_item,
+        graph->edge_point, graph->edge_weight, graph->start, graph->submission, graph->launch, graph->gap,
+        graph->unlimited, graph->waiting, graph->wait_source, graph->wait_weight,
+    };
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) free((void *)columns[i]);
+}
+
+// Each node is in one run, after all nodes of its chain before it.
+static void check_runs(const Graph *graph, const Run *runs, int64_t count) {
+    uint64_t chains = graph->threads + graph->streams;
+    int64_t next[2 * CHAINS];
+    for (uint64_t chain = 0; chain < chains; chain++) next[chain] = chain_begin(graph, chain);
+    for (int64_t i = 0; i < count; i++) {
+        expect(runs[i].chain >= 0 && (uint64_t)runs[i].chain < chains);
+        expect(runs[i].low == next[runs[i].chain] && runs[i].high > runs[i].low);
+        next[runs[i].chain] = runs[i].high;
+    }
+    for (uint64_t chain = 0; chain < chains; chain++) expect(next[chain] == chain_end(graph, chain));
+}
+
+// Each time is what its definition makes of the others, so that all sources were computed before.
+static void check_times(
+    const Graph *graph, const int64_t *step, const int64_t *duration, const uint8_t *removed, const int64_t *points,
+    const int64_t *ends
+) {
+    for (uint64_t chain = 0; chain < graph->threads; chain++)
+        for (int64_t point = graph->point_bounds[chain]; point < graph->point_bounds[chain + 1]; point++) {
+            int64_t now = graph->anchored[point] ? graph->time[point] : NEVER;
+            if (point > graph->point_bounds[chain]) now = add(points[point - 1], step[point]);
+            for (uint64_t edge = 0; edge < graph->edges; edge++) {
+                if (graph->target[edge] != point || (removed && removed[edge])) continue;
+                int64_t item = graph->edge_item[edge];
+                now = later(now, add(graph->edge_weight[edge], item >= 0 ? ends[item] : points[graph->edge_point[edge]]));
+            }
+            expect(points[point] == now);
+        }
+    for (uint64_t stream = 0; stream < graph->streams; stream++)
+        for (int64_t item = graph->item_bounds[stream]; item < graph->item_bounds[stream + 1]; item++) {
+            bool first = item == graph->item_bounds[stream];
+            int64_t submission = graph->submission[item];
+            int64_t now = submission >= 0 ? add(points[submission], graph->launch[item]) : NEVER;
+            if (!first) now = later(now, add(ends[item - 1], graph->gap[item]));
+            else if (graph->unlimited[item]) now = graph->start[item];
+            for (uint64_t wait = 0; wait < graph->waits; wait++)
+                if (graph->waiting[wait] == item)
+                    now = later(now, add(ends[graph->wait_source[wait]], graph->wait_weight[wait]));
+            expect(ends[item] == add(now, duration[item]));
+        }
+}
+
+static void check_replay(const Graph *graph, const Run *runs, int64_t count, int64_t *room) {
+    int64_t *step = draw_times(CASES * graph->points), *duration = draw_times(CASES * graph->items);
+    uint8_t *removed = draw(2) ? draw_flags(CASES * graph->edges, 3) : NULL;
+    int64_t *points = room_for(CASES * graph->points, 8), *ends = room_for(CASES * graph->items, 8);
+    schedule_replay(graph, runs, (size_t)count, CASES, step, duration, removed, points, ends, room);
+    for (uint64_t at = 0; at < CASES; at++)
+        check_times(
+            graph, step + at * graph->points, duration + at * graph->items, removed ? removed + at * graph->edges : NULL,
+            points + at * graph->points, ends + at * graph->items
+        );
+    int64_t *earlier = room_for(graph->points, 8);
+    memcpy(earlier, points, graph->points * 8);
+    schedule_latest(graph, runs, (size_t)count, step, duration, points, ends);
+    for (uint64_t i = 0; i < graph->points; i++) expect(points[i] <= earlier[i]);
+    free(earlier), free(step), free(duration), free(removed), free(points), free(ends);
+}
+
+// Windows of states, cut; the parts lie in their windows and have what a state has.
+static void check_split(void) {
+    enum { WINDOWS = 8, STATES = 12 };
+    uint64_t states = 1 + draw(STATES), count = draw(WINDOWS), most = 0;
+    int64_t *times = draw_times(states - 1), *low = draw_times(count), *high = draw_times(count);
+    int64_t *number = draw_times(count), *first = room_for(count, 8), *last = room_for(count, 8);
+    int32_t *row = room_for(states, 4);
+    int8_t *cause = room_for(states, 1);
+    for (uint64_t i = 0; i < states; i++) row[i] = (int32_t)i, cause[i] = (int8_t)i;
+    for (uint64_t i = 0; i < count; i++) {
+        first[i] = (int64_t)draw(states), last[i] = first[i] + (int64_t)draw(states - (uint64_t)first[i]);
+        most += (uint64_t)(last[i] - first[i] + 1);
+    }
+    int64_t *window = room_for(most, 8), *begin = room_for(most, 8), *end = room_for(most, 8);
+    int32_t *part_row = room_for(most, 4);
+    int8_t *part_cause = room_for(most, 1);
+    size_t made = schedule_split(
+        number, low, high, first, last, (size_t)count, times, row, cause, window, begin, end, part_row, part_cause
+    );
+    expect(made <= most);
+    for (size_t i = 0; i < made; i++) expect(begin[i] < end[i] && part_row[i] == part_cause[i]);
+    free(times), free(low), free(high), free(number), free(first), free(last), free(row), free(cause);
+    free(window), free(begin), free(end), free(part_row), free(part_cause);
+}
+
+int main(int count, char **arguments) {
+    if (count != 3) return 2;
+    long drawn = atol(arguments[1]), ordered = 0;
+    state = (uint64_t)atol(arguments[2]);
+    for (long i = 0; i < drawn; i++) {
+        Graph graph = draw_graph();
+        int64_t *room = room_for(4 * (graph.threads + graph.streams), 8);
+        int64_t made = schedule_plan(&graph, NULL, room);
+        if (made >= 0) {
+            Run *runs = room_for((uint64_t)made, sizeof *runs);
+            expect(schedule_plan(&graph, runs, room) == made);
+            check_runs(&graph, runs, made);
+            int64_t *cursors = room_for(graph.threads + graph.streams, 8);
+            check_replay(&graph, runs, made, cursors);
+            free(cursors), free(runs);
+            ordered++;
+        }
+        free(room);
+        free_graph(&graph);
+        check_split();
+    }
+    printf("%ld drawn, %ld with an order\n", drawn, ordered);
+    return 0;
+}
