@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from tests.support.jobs import Job, ddp
+from tests.support.jobs import Job, ddp, tensor_and_data_parallel
 from tests.support.simulation.large_jobs import LATE_RANK, NODE_SIZE, large_job
 from torch_tb_profiler.analyses.distributed.heat_map import bin_cells
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
@@ -247,3 +247,25 @@ def test_problems_of_thousands_of_ranks_are_counted() -> None:
     broken = [each for each in build(Members(members), NoParams()).problems if each.kind == "broken_rank"]
     assert len(broken) == 21 and plain(broken[-1].text) == "28 more ranks are missing"
     assert len(msgspec.json.encode(broken)) < 5000
+
+
+def test_while_ranks_are_read_the_cost_of_one_without_a_mate_is_unknown() -> None:
+    """Ranks 9 and 10 share a group; rank 0 shares one with neither."""
+    ready = Job(RANKS, tensor_and_data_parallel(RANKS, 8)).members([0, 9, 10])
+    first = ready[0]
+    others = (rank for rank in range(RANKS) if rank not in (0, 9, 10))
+    reading = (
+        Member(f"host{rank // 8}_{1000 + rank}", rank, first.span, "loading", None, None) for rank in others
+    )
+    members = Members([*ready, *reading])
+    payload = build(members, NoParams())
+    assert sorted(row.rank or 0 for row in payload.stragglers) == [9, 10]
+    assert {
+        spread.measure: spread.ranks for spread in payload.spreads if spread.measure in ("cost", "waiting")
+    } == {
+        "cost": 2,
+        "waiting": 2,
+    }
+    costs = {row.rank: (row.cost_ns, row.last) for row in ask("ranks", members).rows if row.compared}
+    assert costs[0] == (None, None)
+    assert all(costs[rank][0] is not None for rank in (9, 10))

@@ -51,9 +51,10 @@ class Straggler(msgspec.Struct, frozen=True):
 
 
 def stragglers(comparison: RankComparison, costs: StragglerCosts) -> list[Straggler]:
-    """Return every rank, most cost first, then most delay; an empty list if nothing was compared.
+    """Return every rank that was compared with another, most cost first, then most delay.
 
-    Collectives in which others waited before the last rank started to record don't count.
+    Of a rank whose collectives no other rank recorded, neither cost nor waiting is known. Collectives in which
+    others waited before the last rank started to record don't count.
     """
     job, arrivals, split = comparison.job, comparison.arrivals, comparison.split
     if not split.compared.any():
@@ -68,7 +69,8 @@ def stragglers(comparison: RankComparison, costs: StragglerCosts) -> list[Stragg
     np.add.at(waiting, table.member[compared], split.waiting[compared])
     delays = _delays(job, split, last, arrivals, _time_since_previous(job, costs.work)).tolist()
     rows = []
-    for member, source in enumerate(job.sources):
+    for member in np.unique(table.member[compared]).tolist():
+        source = job.sources[member]
         steps, held_up_by = max(len(source.summary.steps), 1), int(costs.held_up_by[member])
         rows.append(
             Straggler(

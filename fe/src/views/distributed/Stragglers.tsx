@@ -41,8 +41,10 @@ interface Props {
 export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
   const [picked, setPicked] = useState<string>();
   const [all, setAll] = useState(false);
-  const listed = all ? payload.stragglers.length : MAX_ROWS;
   const { stragglers, meanwhile: activity } = payload;
+  const listed = Math.min(all ? Infinity : MAX_ROWS, stragglers.length);
+  // The payload lists the costliest ranks of a large job; while ranks are read, not all of them can be compared.
+  const compared = payload.spreads.find(each => each.measure === 'cost')?.ranks ?? stragglers.length;
   const most = Math.max(...stragglers.map(row => row.cost_ns), payload.verdict.cost_ns ?? 0, 1);
   const per = payload.steps.length > 1 ? ` per ${payload.step_noun}` : '';
   const shown = activity.find(row => row.worker === picked) ?? activity[0];
@@ -56,11 +58,7 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
             Stragglers <Term id="straggler" />
           </>
         }
-        note={
-          stragglers.length > listed || isLarge(payload)
-            ? `costliest ${listed} of ${formatCount(isLarge(payload) ? payload.rank_count : stragglers.length)}`
-            : undefined
-        }
+        note={compared > listed ? `costliest ${formatCount(listed)} of ${formatCount(compared)}` : undefined}
         actions={
           isLarge(payload) &&
           stragglers.length > MAX_ROWS && (
