@@ -184,6 +184,14 @@ def server(
 
 
 @pytest.fixture(scope="session")
+def sample_server(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Yield the address of a TensorBoard over the samples."""
+    cache = tmp_path_factory.mktemp("cache")
+    with tensorboard("--logdir", str(samples), cache=cache, poll=UNCHANGED_POLL_S) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     path = chromium()
     if path is None:

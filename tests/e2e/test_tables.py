@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.e2e.page.places import choose, expect_fits
 from tests.support.browser.work import record, tasks
 from tests.support.page import SCRIPT, NewPage, Open, Tab
-from tests.support.servers.tensorboard import tensorboard
+from tests.support.servers.tensorboard import UNCHANGED_POLL_S, tensorboard
 from tests.support.traces import document
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -102,7 +102,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         for i in range(MANY)
     ]
     (folder / "many" / "w.pt.trace.json").write_bytes(document(events))
-    with tensorboard("--logdir", str(folder), cache=tmp_path_factory.mktemp("cache")) as address:
+    cache = tmp_path_factory.mktemp("cache")
+    with tensorboard("--logdir", str(folder), cache=cache, poll=UNCHANGED_POLL_S) as address:
         yield address
 
 

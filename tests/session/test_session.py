@@ -290,6 +290,27 @@ def test_a_file_that_is_asked_for_after_the_session_was_closed_fails_at_once(fol
     assert (state.error.code, state.error.message) == ("usage", "the log is closed")
 
 
+WHILE_PYTHON_ENDS = """
+import sys
+from concurrent.futures import thread
+from tests.support.waiting import until
+from torch_tb_profiler.session import jobs, open_session
+
+# The columns have been read; then the server ends, which waits for the threads that load files.
+jobs.release_memory = lambda: until(lambda: thread._shutdown)
+session = open_session(sys.argv[1])
+session.load(session.find(None, None, None).span)
+"""
+
+
+def test_a_server_that_ends_while_a_file_is_read_logs_no_error(folder: Path) -> None:
+    command = [sys.executable, "-c", WHILE_PYTHON_ENDS, str(folder)]
+    ended = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE, cwd=Path(__file__).parents[2]
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def merged_file(folder: Path) -> None:
     """Write two ranks into `node0`, a device each."""
     events = []

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Callable, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from shlex import quote
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple, TypeVar, cast
 
-from torch_tb_profiler.base.errors import StorageError, TooLargeError, TraceError
+from torch_tb_profiler.base.errors import ShutdownError, StorageError, TooLargeError, TraceError
 from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.base.memory import resume_recycling
 from torch_tb_profiler.cache import Cache
@@ -44,6 +44,8 @@ from torch_tb_profiler.session.cache.tables import keep_tables, save_columns
 from torch_tb_profiler.storage import FileId, Location, open_location
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views import all_tabs, all_views, find_view
+
+T = TypeVar("T")
 
 _READ_AHEAD_THREADS = 3
 """Threads that read a file ahead, if its format can make use of them."""
@@ -236,7 +238,7 @@ def _load(
         report((progress.stage, progress.bytes_done, progress.bytes_total, progress.events))
 
     with ThreadPoolExecutor(_READ_AHEAD_THREADS, thread_name_prefix="profiler-read") as threads:
-        threads.submit(all_tabs)  # import the analyses while compiled code reads
+        _submit(threads, all_tabs)  # import the analyses while compiled code reads
         lent = lend_threads(threads if _available_cores() > 1 else None)
         shown = preview_key(entry_key(request.id, request.catalog))
         preview = receive_preview(partial(cache.save_trace, shown))
@@ -287,7 +289,7 @@ def _load(
     key = entry_key(request.id, request.catalog)
     report(("analyzing", size, size, len(trace)))
     with ThreadPoolExecutor(1, thread_name_prefix="profiler-save") as saver:
-        saved = saver.submit(cache.save_trace, key, trace)  # writing leaves the other core to the analyses
+        saved = _submit(saver, cache.save_trace, key, trace)  # writing leaves the other core to the analyses
         keep_tables(trace, cache, key)
         summary, results, reduced = analyze(trace)
         report(("saving", size, size, len(trace)))
@@ -297,6 +299,14 @@ def _load(
     cached = cached and cache.save_json(key, SUMMARY, encode_json(summary))
     cache.remove_trace(shown)
     return Loaded(summary, {} if cached else results, {} if cached else reduced, cached, trace)
+
+
+def _submit(threads: ThreadPoolExecutor, function: Callable[..., T], *arguments: object) -> Future[T]:
+    """Run a function by one of the threads; raise ShutdownError while Python ends, as they take no more work."""
+    try:
+        return threads.submit(function, *arguments)
+    except RuntimeError as error:
+        raise ShutdownError from error
 
 
 def _read_first_readable(location: Location, request: LoadRequest, report: Report) -> Trace:

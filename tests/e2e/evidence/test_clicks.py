@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Page
 
 from tests.e2e.evidence.clicks import click, find_unopened, find_unreached, targets
 from tests.e2e.page.places import VIEWS, go, start
 from tests.support.page import NewPage
-from tests.support.servers.tensorboard import UNCHANGED_POLL_S, tensorboard
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.views import SLUGS
 
@@ -28,13 +24,6 @@ EXPLAINED = {
 }
 """By view, pictures with parts that are no places to go: a curve that is a slider as a whole, times of a
 part itself that no call has."""
-
-
-@pytest.fixture(scope="module")
-def job(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    cache = tmp_path_factory.mktemp("cache")
-    with tensorboard("--logdir", str(samples), cache=cache, poll=UNCHANGED_POLL_S) as address:
-        yield address
 
 
 def walk(page: Page, state: dict[str, str]) -> list[str]:
@@ -64,9 +53,11 @@ def find_unexplained(page: Page, view: str) -> list[str]:
 
 
 @pytest.mark.parametrize("view", SLUGS)
-def test_of_a_job_everything_that_can_be_clicked_does_something(new_page: NewPage, job: str, view: str) -> None:
+def test_of_a_job_everything_that_can_be_clicked_does_something(
+    new_page: NewPage, sample_server: str, view: str
+) -> None:
     page = new_page()
-    start(page, job)
+    start(page, sample_server)
     assert walk(page, {"view": view, "run": JOB}) == []
     assert find_unexplained(page, view) == []
     assert find_unreached(page) == []

@@ -10,7 +10,6 @@ from playwright.sync_api import expect
 
 from tests.e2e.page.places import go, start
 from tests.support.page import NewPage
-from tests.support.servers.tensorboard import tensorboard
 from tests.support.waiting import until
 from torch_tb_profiler.views import SLUGS
 
@@ -53,43 +52,41 @@ READ = """() => {
 
 
 def test_the_address_of_the_readme_shows_the_job_and_nearly_all_tabs_have_something(
-    new_page: NewPage, samples: Path, tmp_path: Path
+    new_page: NewPage, sample_server: str
 ) -> None:
     found = re.search(r"<http://localhost:6006(/#[^>]+)>", README.read_text("utf-8"))
     assert found
-    with tensorboard("--logdir", str(samples), cache=tmp_path) as address:
-        page = new_page()
-        page.goto(f"{address}{found.group(1)}")
-        frame = page.frame_locator("iframe")
-        expect(frame.get_by_role("heading", name="1 Find out why rank 5 is late")).to_be_in_viewport()
-        expect(frame.locator("[data-part=nav-item]", has_text="no data")).to_contain_text(WITHOUT)
+    page = new_page()
+    page.goto(f"{sample_server}{found.group(1)}")
+    frame = page.frame_locator("iframe")
+    expect(frame.get_by_role("heading", name="1 Find out why rank 5 is late")).to_be_in_viewport()
+    expect(frame.locator("[data-part=nav-item]", has_text="no data")).to_contain_text(WITHOUT)
 
 
 def test_no_view_of_the_simulated_job_spells_a_kernel_as_its_compiler_does(
-    new_page: NewPage, samples: Path, tmp_path: Path
+    new_page: NewPage, sample_server: str
 ) -> None:
     """Nor do the details of the first row of any table, and the drawing of the timeline."""
     read: dict[str, list[str]] = {}
-    with tensorboard("--logdir", str(samples), cache=tmp_path) as address:
-        page = new_page()
-        page.add_init_script(WRITTEN)
-        start(page, address)
-        for slug in SLUGS:
-            go(page, {"view": slug, "run": JOB})
-            read[slug] = page.evaluate(READ)
-            rows = page.locator("[data-part=table-body] [role=row][aria-selected]")
-            if rows.count():
-                rows.first.click()
-                expect(page.locator("#page [aria-busy=true]")).to_have_count(0)
-                read[slug] += page.evaluate(READ)
-        go(page, {"view": "kernels", "run": JOB})
-        page.locator("[data-part=table-body] [role=row]").first.click()
-        page.get_by_role("button", name="Show on timeline").click()
-        expect(page.locator("[data-part=event-details] h2")).to_have_text(TOP_KERNEL)
-        expect(page.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
-        page.locator("[data-part=stage]").focus()
-        page.keyboard.press("f")
-        until(lambda: TOP_KERNEL in page.evaluate("[...window.written]"))
-        read["a slice"] = page.evaluate(READ)
+    page = new_page()
+    page.add_init_script(WRITTEN)
+    start(page, sample_server)
+    for slug in SLUGS:
+        go(page, {"view": slug, "run": JOB})
+        read[slug] = page.evaluate(READ)
+        rows = page.locator("[data-part=table-body] [role=row][aria-selected]")
+        if rows.count():
+            rows.first.click()
+            expect(page.locator("#page [aria-busy=true]")).to_have_count(0)
+            read[slug] += page.evaluate(READ)
+    go(page, {"view": "kernels", "run": JOB})
+    page.locator("[data-part=table-body] [role=row]").first.click()
+    page.get_by_role("button", name="Show on timeline").click()
+    expect(page.locator("[data-part=event-details] h2")).to_have_text(TOP_KERNEL)
+    expect(page.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
+    page.locator("[data-part=stage]").focus()
+    page.keyboard.press("f")
+    until(lambda: TOP_KERNEL in page.evaluate("[...window.written]"))
+    read["a slice"] = page.evaluate(READ)
     assert {slug: spelled for slug, texts in read.items() if (spelled := [*filter(RAW.search, texts)])} == {}
     assert any(TOP_KERNEL in text for text in read["kernels"])

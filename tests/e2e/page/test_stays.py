@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.page.places import TWO_FRAMES, go, start
 from tests.support.page import NewPage, Open, Tab, until_heard
-from tests.support.servers.tensorboard import tensorboard
+from tests.support.servers.tensorboard import UNCHANGED_POLL_S, tensorboard
 from torch_tb_profiler.views import SLUGS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -66,7 +66,7 @@ def test_nothing_moves_from_the_first_paint_to_the_last_answer(
     new_page: NewPage, samples: Path, tmp_path: Path
 ) -> None:
     """On any tab of any sample; later answers arrive one after the other, the last that was asked for first."""
-    with tensorboard("--logdir", str(samples), cache=tmp_path) as address:
+    with tensorboard("--logdir", str(samples), cache=tmp_path, poll=UNCHANGED_POLL_S) as address:
         page = new_page()
         page.add_init_script(WATCH)
         start(page, address)

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 import torch_tb_profiler
 from tests.e2e.page.places import TWO_FRAMES, go, start
 from tests.support.page import NewPage, until_heard
-from tests.support.servers.tensorboard import tensorboard
+from tests.support.servers.tensorboard import UNCHANGED_POLL_S, tensorboard
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -37,24 +37,19 @@ LABELS = """() => {
 
 
 @pytest.fixture(scope="module")
-def simulated(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    with tensorboard("--logdir", str(samples), cache=tmp_path_factory.mktemp("cache")) as address:
-        yield address, samples
-
-
-@pytest.fixture(scope="module")
 def real(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     log = tmp_path_factory.mktemp("log")
     for run in REAL:
         (log / run).symlink_to(corpus / "traces" / run)
-    with tensorboard("--logdir", str(log), cache=tmp_path_factory.mktemp("cache")) as address:
+    cache = tmp_path_factory.mktemp("cache")
+    with tensorboard("--logdir", str(log), cache=cache, poll=UNCHANGED_POLL_S) as address:
         yield address, log
 
 
 def test_the_simulated_job_opens_with_all_that_matters_in_sight(
-    new_page: NewPage, simulated: tuple[str, Path]
+    new_page: NewPage, sample_server: str, samples: Path
 ) -> None:
-    opens(new_page(), *simulated, SIMULATED)
+    opens(new_page(), sample_server, samples, SIMULATED)
 
 
 @pytest.mark.parametrize("run", REAL)
