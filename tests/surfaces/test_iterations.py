@@ -106,3 +106,18 @@ def test_the_terminal_and_the_summary_speak_of_iterations(log: Path, run: str) -
     found = [(view, line) for view, text in shown.items() for line in text.splitlines() if STEP.search(line)]
     assert not found, found
     assert "## An iteration takes " in shown["summary"]
+
+
+def test_what_an_engine_annotates_is_not_called_operators(log: Path, tmp_path: Path) -> None:
+    settings = Settings(cache_dir=str(tmp_path))
+    with open_session(str(log), settings, own_process=True) as session:
+        payload = session.view("overview", "vllm", wait=True).payload
+    assert payload is not None
+    spoken = [each for each in texts(json.loads(payload)) if "on the host" in each or "the host runs" in each]
+    assert any("while the host runs annotated code" in each for each in spoken)
+    assert not any("operators on the host" in each or "runs operators" in each for each in spoken)
+    out = StringIO()
+    with redirect_stdout(out):
+        assert main(["summary", str(log), "--run", "vllm"]) == 0
+    assert "annotated code blocks on the host" in out.getvalue()
+    assert "operators on the host" not in out.getvalue()

@@ -16,7 +16,7 @@ from torch_tb_profiler.base.format import (
 )
 from torch_tb_profiler.base.grammar import capitalize, join_words, plural
 from torch_tb_profiler.summary.payload import Communication, DeviceUse, Memory, StepTime, Summary, Top
-from torch_tb_profiler.views.overview.words import CATEGORY_NAMES
+from torch_tb_profiler.views.overview.words import CATEGORY_NAMES, without_operators
 
 MAX_BYTES = 4000
 """Size limit of a summary in UTF-8."""
@@ -127,7 +127,7 @@ def _markdown_lines(summary: Summary) -> Iterator[str]:
     has_steps = summary.step is None or summary.step.recorded
     noun = summary.step.noun if summary.step is not None else "step"
     if summary.step is not None:
-        yield from _step(summary.step)
+        yield from _step(summary.step, "operators" not in summary.reasons)
     if summary.devices is not None:
         yield f"- {_devices(summary.devices, has_steps, noun)}"
     if summary.communication is not None:
@@ -158,7 +158,7 @@ def _markdown_lines(summary: Summary) -> Iterator[str]:
         yield from (f"- {section}: {_escape(reason)}" for section, reason in summary.reasons.items())
 
 
-def _step(step: StepTime) -> Iterator[str]:
+def _step(step: StepTime, has_operators: bool) -> Iterator[str]:
     slowest = (
         f", the slowest {format_duration(step.slowest_ns)} ({_escape(step.slowest)})" if step.workers > 1 else ""
     )
@@ -169,13 +169,18 @@ def _step(step: StepTime) -> Iterator[str]:
     # A mean below a nanosecond, which no file resolves, is what is left of rounding.
     parts = sorted(((name, time) for name, time in known.items() if time >= 1), key=lambda part: -part[1])
     shown = [
-        f"{CATEGORY_NAMES.get(name, name)} {format_duration(time)} ({format_ratio(time / step.mean_ns)})"
+        f"{_category(name, has_operators)} {format_duration(time)} ({format_ratio(time / step.mean_ns)})"
         for name, time in parts
     ]
     yield f"- {', '.join(shown)}"
-    unknown = [CATEGORY_NAMES.get(name, name) for name, time in step.breakdown.items() if time is None]
+    unknown = [_category(name, True) for name, time in step.breakdown.items() if time is None]
     if unknown:
         yield f"- unknown: {', '.join(unknown)}"
+
+
+def _category(name: str, has_operators: bool) -> str:
+    title = CATEGORY_NAMES.get(name, name)
+    return title if has_operators else without_operators(title)
 
 
 def _devices(use: DeviceUse, has_steps: bool, noun: str) -> str:

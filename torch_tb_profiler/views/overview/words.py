@@ -50,6 +50,12 @@ _HOST_ACTIVITIES = {
 }
 """Category -> what the host does in it; the second part opens the evidence."""
 
+_ANNOTATED = {
+    "operators": "annotated code",
+    "operators on the host": "annotated code blocks on the host",
+    "Operators on the host": "Annotated code blocks on the host",
+}
+
 _PATH_TEXTS = {
     "host": "host code",
     "device": "device work",
@@ -355,10 +361,18 @@ def no_advice_sentence(average: Average | None, reason: str | None, kind: str | 
 
 
 def redirect_operator_links(texts: Text, has_operators: bool) -> Text:
-    """Return `texts`; without recorded operators, links to the Operators tab open the timeline instead."""
+    """Return `texts`; without recorded operators the host runs annotated code, which the timeline shows."""
     if has_operators:
         return texts
-    return tuple(Phrase(each.text, link("trace")) if each.link == link("operators") else each for each in texts)
+    return tuple(
+        Phrase(without_operators(each.text), link("trace")) if each.link == link("operators") else each
+        for each in texts
+    )
+
+
+def without_operators(category: str) -> str:
+    """Return what a category is called where no operator is recorded: annotations are left of it."""
+    return _ANNOTATED.get(category, category)
 
 
 def steps_explanation(
