@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.support.jobs import Job, ddp, pipeline, tensor_and_data_parallel
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
-from torch_tb_profiler.analyses.distributed.replay import ReplayScenarios, replay_job, replay_levels
+from torch_tb_profiler.analyses.distributed.replay import JobReplay, ReplayScenarios, replay_levels
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, work_windows
 from torch_tb_profiler.model.trace import NO_CODE, Int64
 from torch_tb_profiler.views._shared.job.members import compare_members
@@ -124,15 +124,17 @@ def test_replaying_all_scenarios_at_once_equals_replaying_each_alone(name: str, 
     saving[::3, -1] = 70_000
     saving[1::2, 0] = 40_000
     saving[-1] = 30_000
-    replayed = replay_job(
-        comparison.job, comparison.matching, comparison.split, work, ReplayScenarios(typical, saving)
-    )
-    unchanged = SequentialReplay(comparison, work, set(), np.zeros(len(comparison.matching), np.int64))
-    for column, members in enumerate(sets):
-        alone = SequentialReplay(comparison, work, members, saving[:, column])
-        assert replayed.earlier[:, column].tolist() == (np.array(alone.earlier) - unchanged.earlier).tolist()
-        assert replayed.arrivals[:, column].tolist() == (np.array(alone.arrivals) - unchanged.arrivals).tolist()
-    assert replayed.earlier.any() and replayed.arrivals.any()
+    network = JobReplay(comparison.job, comparison.matching, comparison.split, work)
+    for each in (work, replace(work, typical=work.typical // 3)):  # other typical work in the same network
+        replayed = network.replay(ReplayScenarios(typical, saving), each)
+        unchanged = SequentialReplay(comparison, each, set(), np.zeros(len(comparison.matching), np.int64))
+        for column, members in enumerate(sets):
+            alone = SequentialReplay(comparison, each, members, saving[:, column])
+            assert replayed.earlier[:, column].tolist() == (np.array(alone.earlier) - unchanged.earlier).tolist()
+            assert (
+                replayed.arrivals[:, column].tolist() == (np.array(alone.arrivals) - unchanged.arrivals).tolist()
+            )
+        assert replayed.earlier.any() and replayed.arrivals.any()
 
 
 def test_the_computation_resumes_after_the_stall_that_ends_last() -> None:
@@ -146,7 +148,8 @@ def test_the_computation_resumes_after_the_stall_that_ends_last() -> None:
     stall[last - 1], stall[last] = 500_000, 20_000
     work = replace(work, stall=stall)
     typical = np.eye(4, dtype=np.bool_)
-    replayed = replay_job(job, comparison.matching, comparison.split, work, ReplayScenarios(typical))
+    network = JobReplay(job, comparison.matching, comparison.split, work)
+    replayed = network.replay(ReplayScenarios(typical), work)
     none = np.zeros(len(comparison.matching), np.int64)
     for rank in range(4):
         alone = SequentialReplay(replace(comparison, job=job), work, {rank}, none)

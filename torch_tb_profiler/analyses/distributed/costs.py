@@ -22,11 +22,12 @@ from torch_tb_profiler.analyses.distributed.late_once import (
     MIN_STEPS,
     excess_by_step,
     is_in_most_steps,
+    sums_by_step,
     typical_job_steps,
     without_odd_steps,
 )
 from torch_tb_profiler.analyses.distributed.matching import Matching
-from torch_tb_profiler.analyses.distributed.replay import ReplayResult, ReplayScenarios, replay_job
+from torch_tb_profiler.analyses.distributed.replay import JobReplay, ReplayResult, ReplayScenarios
 from torch_tb_profiler.analyses.distributed.uneven_work import even_split
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, work_windows
@@ -133,7 +134,8 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     saving[:, -3] = np.where(examples >= 0, split.transfer[examples], 0)
     saving[:, -2], saving[:, -1] = absent, _absent_limit(matching, split)
     saving[~typical_job_steps(job)[job.table.step[examples]] & (examples >= 0)] = 0
-    result = replay_job(job, matching, split, work, ReplayScenarios(typical, saving))
+    network = JobReplay(job, matching, split, work)
+    result = network.replay(ReplayScenarios(typical, saving), work)
     left_out = {job.steps[code] for code in np.flatnonzero(~typical_job_steps(job)[:-1]).tolist()}
     names = [source.summary.steps.names for source in job.sources]
     counts = [max(sum(name not in left_out for name in each) if left_out else len(each), 1) for each in names]
@@ -150,8 +152,8 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
             for column, (members, host) in enumerate(sets, len(replayed))
         ),
         imbalance=max([_cost_to_others(column, ()) for column in earlier[:, : len(groups)].T], default=0.0),
-        at_times=_saving(job, matching, split, _without_lateness_at_times(job, all_work)) / steps,
-        even_split=_saving(job, matching, split, even_split(job, work)) / steps,
+        at_times=_saving(network, _without_lateness_at_times(job, all_work)) / steps,
+        even_split=_saving(network, even_split(job, work)) / steps,
         transfers=_cost_to_others(earlier[:, -3], ()) if (job.table.held[split.compared] > 0).all() else None,
         slow_links=_merge_links(
             [
@@ -167,10 +169,9 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     )
 
 
-def _saving(job: DistributedJob, matching: Matching, split: WaitingSplit, work: WorkWindows) -> float:
+def _saving(network: JobReplay, work: WorkWindows) -> float:
     """Return the ns that the job would be done earlier if all ranks worked as long as is typical of them."""
-    everyone = np.ones((len(job.sources), 1), np.bool_)
-    result = replay_job(job, matching, split, work, ReplayScenarios(everyone))
+    result = network.replay(ReplayScenarios(np.ones((network.ranks, 1), np.bool_)), work)
     return max(float(result.earlier.max(initial=0.0)), 0.0)
 
 
@@ -187,8 +188,7 @@ def _without_lateness_at_times(job: DistributedJob, work: WorkWindows) -> WorkWi
     excess = excess_by_step(job, longer)
     counted = typical_job_steps(job)[:-1]
     late = np.maximum(excess - excess[:, counted].min(axis=1, initial=np.inf, keepdims=True), 0)
-    length = np.zeros((len(job.sources), len(job.steps) + 1))
-    np.add.at(length, (member, step), work.work)
+    length = sums_by_step(job, work, work.work)
     late[(late <= MIN_LATE_SHARE * length[:, :-1]) | ~counted] = 0
     ratio = np.zeros_like(length)
     ratio[:, :-1] = np.divide(late, excess, out=np.zeros_like(late), where=excess > 0)

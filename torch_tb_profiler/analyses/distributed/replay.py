@@ -59,27 +59,6 @@ class ReplayResult(msgspec.Struct, frozen=True):
     arrivals: Int64
 
 
-def replay_job(
-    job: DistributedJob, matching: Matching, split: WaitingSplit, work: WorkWindows, scenarios: ReplayScenarios
-) -> ReplayResult:
-    """Replay all scenarios, a batch of them at once.
-
-    What a replay without any change gains isn't due to the scenarios: work may start some µs later than all that
-    it waits for allows.
-    """
-    network = _JobReplay(job, matching, split, work)
-    unchanged = network.run(ReplayScenarios(np.zeros((len(job.sources), 1), np.bool_)))
-    starts = range(0, max(scenarios.typical.shape[1], 1), _SCENARIOS_PER_BATCH)
-    parts = [network.run(_select(scenarios, slice(first, first + _SCENARIOS_PER_BATCH))) for first in starts]
-    fields = ReplayResult.__struct_fields__
-    return ReplayResult(
-        *(
-            np.concatenate([getattr(part, name) for part in parts], axis=1) - getattr(unchanged, name)
-            for name in fields
-        )
-    )
-
-
 def _select(scenarios: ReplayScenarios, part: slice) -> ReplayScenarios:
     saving = scenarios.collective_saving
     return ReplayScenarios(scenarios.typical[:, part], None if saving is None else saving[:, part])
@@ -90,22 +69,30 @@ class _Moments(msgspec.Struct, frozen=True):
 
     member  int64[k]  the rank
     stalls  int64[k]  its last stall: a row among the replayed stalls, the last row for none
-    saved   int64[k]  ns of work saved since that stall if the rank works as long as is typical
+    until   int64[k]  the last operation before the moment; since: the last one before that stall, NO_CODE for none
     bounds  int64[levels + 1]  where the moments of each level begin
     """
 
     member: Int64
     stalls: Int64
-    saved: Int64
+    until: Int64
+    since: Int64
     bounds: Int64
+
+    def saved(self, excess: Int64) -> Int64:
+        """Return int64[k], the ns of work saved since the last stall if the rank works as long as is typical.
+
+        excess  int64[m]  the sum of a rank's excess up to each operation
+        """
+        return excess[self.until] - np.append(excess, 0)[self.since]
 
 
 class _Savings:
     """The work that scenarios save before moments: in some scenarios on all ranks, in the others on few ranks."""
 
-    def __init__(self, typical: Bool, moments: _Moments) -> None:
+    def __init__(self, typical: Bool, moments: _Moments, excess: Int64) -> None:
         everyone = typical.all(axis=0)
-        self._everyone, self._saved = np.flatnonzero(everyone), moments.saved[:, None]
+        self._everyone, self._saved = np.flatnonzero(everyone), moments.saved(excess)[:, None]
         few = typical & ~everyone
         self._rows = np.flatnonzero(np.asarray(few.any(axis=1))[moments.member])
         self._amounts = self._saved[self._rows] * few[moments.member[self._rows]]
@@ -121,10 +108,10 @@ class _Savings:
         earlier[self._rows[part] - begin] += self._amounts[part]
 
 
-class _JobReplay:
-    """The operations as columns in the order of replay: what a level reads, the levels before it have just
-    written.
+class JobReplay:
+    """Replays scenarios of a job, with what is typical in its windows or with another typical work.
 
+    The operations are columns in the order of replay: what a level reads, the levels before it have just written.
     Ends are stored by run (see ReplayLevels) and resume times by stall, as most operations share a run and few
     stall the computation.
     """
@@ -152,33 +139,59 @@ class _JobReplay:
         stall_of = np.full(len(rows) + 1, len(stalled), np.int64)
         stall_of[stalled] = np.arange(len(stalled))
         self._stall, self._stall_run = work.stall[stalled, None], levels.run[stalled]
-        stall_start, saved = (end - work.stall)[stalls], _cumulative_excess(work.excess, member)
-        saved_at_stall = np.zeros(len(rows) + 1, np.int64)
-        saved_at_stall[stalls] = saved[np.searchsorted(start, stall_start, "right") - 1]
+        stall_start = (end - work.stall)[stalls]
+        before_stall = np.full(len(rows) + 1, NO_CODE, np.int64)
+        before_stall[stalls] = (np.searchsorted(start, stall_start, "right") - 1) % max(len(rows), 1)
         last_stall = _LastStall(member, end, by_end[work.stall[by_end] > 0])
 
-        def moments(of: Int64, last: Int64, saved: Int64, bounds: Int64) -> _Moments:
-            since = saved - np.where(last >= 0, saved_at_stall[last], 0)
-            return _Moments(member[of], stall_of[last], since, bounds)
+        def moments(of: Int64, last: Int64, until: Int64, bounds: Int64) -> _Moments:
+            return _Moments(member[of], stall_of[last], until, before_stall[last], bounds)
 
         before = last_stall.before_times(member, start - work.slack)
-        self._reached = moments(order, before[order], saved[order], levels.bounds)
+        self._reached = moments(order, before[order], order, levels.bounds)
         before[stalls] = last_stall.before_times(member[stalls], stall_start)
         stall_bounds = np.searchsorted(np.flatnonzero(work.stall[order] > 0), levels.bounds)
-        self._stalled = moments(stalled, before[stalled], saved_at_stall[stalled], stall_bounds)
+        self._stalled = moments(stalled, before[stalled], before_stall[stalled], stall_bounds)
         final = np.flatnonzero(np.diff(member, append=NO_CODE))
-        self._end = moments(final, last_stall.of_ranks(member[final]), saved[final], np.array([0, len(final)]))
-        self._ranks = len(job.sources)
+        self._end = moments(final, last_stall.of_ranks(member[final]), final, np.array([0, len(final)]))
+        self.ranks, self._member = len(job.sources), member
 
-    def run(self, scenarios: ReplayScenarios) -> ReplayResult:
+    def replay(self, scenarios: ReplayScenarios, work: WorkWindows) -> ReplayResult:
+        """Replay all scenarios, a batch of them at once.
+
+        What a replay without any change gains isn't due to the scenarios: work may start some µs later than all
+        that it waits for allows.
+
+        work  the windows that the job was made of, perhaps with another typical work
+        """
+        excess = _cumulative_excess(work.excess, self._member)
+        starts = range(0, max(scenarios.typical.shape[1], 1), _SCENARIOS_PER_BATCH)
+        parts = [
+            self._run(_select(scenarios, slice(first, first + _SCENARIOS_PER_BATCH)), excess) for first in starts
+        ]
+        fields = ReplayResult.__struct_fields__
+        return ReplayResult(
+            *(
+                np.concatenate([getattr(part, name) for part in parts], axis=1) - getattr(self._unchanged, name)
+                for name in fields
+            )
+        )
+
+    @cached_property
+    def _unchanged(self) -> ReplayResult:
+        """The replay in which no rank works as long as is typical, so that no excess counts."""
+        nobody = ReplayScenarios(np.zeros((self.ranks, 1), np.bool_))
+        return self._run(nobody, np.zeros(len(self._member), np.int64))
+
+    def _run(self, scenarios: ReplayScenarios, excess: Int64) -> ReplayResult:
         """Replay the scenarios level by level."""
         columns = scenarios.typical.shape[1]
         reach, stall, end = (
-            _Savings(scenarios.typical, moments) for moments in (self._reached, self._stalled, self._end)
+            _Savings(scenarios.typical, moments, excess) for moments in (self._reached, self._stalled, self._end)
         )
         ends = np.zeros((len(self._runs) + 1, columns), np.int64)  # the last row: no previous operation
         resumed = np.zeros((len(self._stall) + 1, columns), np.int64)  # the last row: no stall yet
-        arrivals = np.zeros((self._ranks, columns), np.int64)
+        arrivals = np.zeros((self.ranks, columns), np.int64)
         saving = None
         if scenarios.collective_saving is not None and scenarios.collective_saving.any():
             saving = np.concatenate([scenarios.collective_saving, np.zeros((1, columns), np.int64)])
@@ -200,7 +213,7 @@ class _JobReplay:
             stall.add_to(before, level)
             before += self._stall[stalled]
             np.minimum(before, ended.take(self._stall_run[stalled] - runs.start, axis=0), out=resumed[stalled])
-        earlier = np.zeros((self._ranks, columns), np.int64)
+        earlier = np.zeros((self.ranks, columns), np.int64)
         at_the_end = resumed.take(self._end.stalls, axis=0)
         end.add_to(at_the_end, 0)
         earlier[self._end.member] = at_the_end
