@@ -320,16 +320,16 @@ def write_accelerator_run(folder: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("loaded", [True, False])
-@pytest.mark.parametrize(
-    ("others", "base"), [(("ascend",), None), (("ascend", "gaudi"), "run1"), (("gaudi",), "run0")]
-)
-def test_no_run_of_ascend_is_offered_for_one_of_gaudi(
-    tmp_path: Path, others: tuple[str, ...], base: str | None, loaded: bool
+@pytest.mark.parametrize(("kind", "other"), [("gaudi", "ascend"), ("ascend", "gaudi")])
+@pytest.mark.parametrize("base", [None, "run1", "run0"])
+def test_no_run_of_ascend_is_offered_for_one_of_gaudi_nor_the_other_way_around(
+    tmp_path: Path, kind: str, other: str, base: str | None, loaded: bool
 ) -> None:
     """The only other run is taken before it is read; read then, it is refused all the same."""
-    for number, kind in enumerate(others):
-        write_accelerator_run(tmp_path / f"run{number}", kind)
-    write_accelerator_run(tmp_path / "new", "gaudi")
+    others = {None: [other], "run1": [other, kind], "run0": [kind]}[base]
+    for number, each_kind in enumerate(others):
+        write_accelerator_run(tmp_path / f"run{number}", each_kind)
+    write_accelerator_run(tmp_path / "new", kind)
     with Session([Root(str(tmp_path))], Settings.from_environment()) as session:
         session.scan()
         for each in session.catalog.runs if loaded or len(others) > 1 else ():

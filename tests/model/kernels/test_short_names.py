@@ -102,6 +102,14 @@ def test_short_names_do_not_depend_on_the_order() -> None:
         ("long, at::native::AddOp<long>", "int64"),  # nothing else is computed with
         ("4, bool, int", "bool"),
         ("128, 64", ""),
+        (
+            "float, 128, cublasGemvTensorStridedBatched<__half const>, cublasGemvTensorStridedBatched<float>",
+            "fp16",
+        ),
+        ("float, 7, cublasGemvTensorStridedBatched<float>, cublasGemvTensorStridedBatched<__half const>", "fp32"),
+        ("3, f(at::Tensor const&, double, long)::{lambda()#1}::operator()() const::{lambda(float)#2}", "fp32"),
+        ("4, g(c10::optional<double>)::{lambda(c10::BFloat16)#1}", "bf16"),
+        ("4, {lambda(double)#1}", "fp64"),
     ],
 )
 def test_integers_count_and_index_beside_other_types(arguments: str, kind: str) -> None:

@@ -61,6 +61,8 @@ _TYPES = (
     ("int32", r"(?<![a-z_])(?:int|int32_t)(?![a-z_])"),
 )
 _ANY_TYPE = lazy_regex("|".join(f"(?P<t{i}>{pattern})" for i, (_, pattern) in enumerate(_TYPES)), re.IGNORECASE)
+_FIRST_TENSOR = lazy_regex(r"cublasGem\w*Tensor\w*<([\w:]+)( const)?>")
+_PARAMETERS = lazy_regex(r"(?<=\w)\([^()]*\)(?=::)")
 _INTEGERS = ("int64", "int8", "uint8", "bool", "int32")
 _TENSILE = {"BB": "bf16", "HH": "fp16", "SB": "fp32", "SS": "fp32", "F8": "fp8", "I8": "int8", "DB": "fp64"}
 _TILE = lazy_regex(r"(?:^|_|MT|bt|tilesize|[^a-zA-Z0-9x])(\d+x\d+(?:x\d+)?)")
@@ -252,8 +254,12 @@ def number_type(text: str) -> str:
     """Return the number type that a kernel computes with (`2-byte` if only its size is given), or "" if unknown.
 
     That is the first in `text`, but integers only where it has no other: as in `gemv2T_val<int, float>`, they
-    mostly count or index.
+    mostly count or index. Parameters of a function around a lambda are settings, such as a momentum in double. Of
+    products of cuBLAS it is that of the operands: `gemmSN_NN_kernel<float, ...>` adds up halves in float.
     """
+    if (operand := _FIRST_TENSOR.search(text)) and operand[2]:
+        text = operand[1]
+    text = _PARAMETERS.sub("", text)
     if opaque := _OPAQUE.search(text):
         return f"{opaque[1]}-byte"
     found = [_TYPES[int(str(match.lastgroup)[1:])][0] for match in _ANY_TYPE.finditer(text)]
