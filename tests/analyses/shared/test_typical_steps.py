@@ -30,6 +30,7 @@ def steps(*durations: int) -> str:
         ((100, 160, 160, 100), (), 130),  # two kinds of steps
         ((119, 100, 101, 99), (), 419 / 4),  # not far enough
         ((100, 140, 80, 120, 150, 90), (), 680 / 6),  # all of them vary
+        ((200, 100, 200, 100, 200, 100, 200, 100, 100), (), 1300 / 9),  # the first one is as long as others
         ((100, 100, 200, 200), (), 150),  # two kinds of steps
         ((100, 100, 100, 100, 200, 200), (), 800 / 6),  # a third of them is no exception
         ((90, 95, 100, 100, 105, 110, 130), (6,), 100),  # six times the median deviation

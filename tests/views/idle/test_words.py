@@ -95,6 +95,17 @@ def test_a_trace_is_launch_bound_only_if_the_host_launches_all_the_time() -> Non
     assert "Launch-bound" not in sentences_of(synced)[1]
 
 
+@pytest.mark.parametrize(("length", "bound"), [(900, True), (2000, False)])
+def test_a_long_operator_before_each_launch_is_no_matter_of_launching(length: int, bound: bool) -> None:
+    lines = []
+    for i in range(8):
+        begin = i * (length + 100)
+        lines.append(f"host cpu_op aten::sort {begin} {length}")
+        lines.append(f"host cuda_runtime cudaLaunchKernel {begin + length} 5 correlation={i + 1}")
+        lines.append(f"gpu0 kernel gemm {begin + length + 10} 50 correlation={i + 1} stream=7")
+    assert ("Launch-bound" in sentences_of("\n".join(lines))[1]) == bound
+
+
 def test_a_third_of_the_wait_in_launching_makes_no_trace_launch_bound() -> None:
     lines = []
     for i in range(20):

@@ -26,6 +26,9 @@ from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace, di
 SLOW_CALL_NS = 50_000
 """A launch call that takes longer is an outlier: something blocked the host in it."""
 
+MAX_LAUNCH_GAP_NS = 1_000_000
+"""A longer gap is no matter of launching: the host does something else for that long."""
+
 LONG_DELAY_NS = 100_000
 """Work that starts later than this after its call was queued behind other work, or the device was held up."""
 
@@ -80,7 +83,8 @@ class LaunchPace(msgspec.Struct, frozen=True):
 
     launch_ns     from one launch call to the next on its thread; None without launches
     item_ns       duration of a kernel, copy or memset; None without work
-    launch_bound  the host's launching causes most idle time, and it had not waited for the device before
+    launch_bound  the host's launching causes most idle time, in short gaps, and it had not waited for the device
+                  before
     """
 
     launch_ns: float | None
@@ -152,7 +156,9 @@ def launch_pace(trace: Trace, device: int) -> LaunchPace:
     order = np.lexsort((start, thread))
     between = np.diff(start[order])[np.diff(thread[order]) == 0]
     duration = (items.end - items.start)[inside]
-    launching = np.isin(idle.cause, LAUNCH_BOUND_CAUSES) & (idle.gaps.emptied_by[idle.gap] < 0)
+    is_short = idle.gaps.end - idle.gaps.begin <= MAX_LAUNCH_GAP_NS
+    caught_up = is_short & (idle.gaps.emptied_by < 0)
+    launching = np.isin(idle.cause, LAUNCH_BOUND_CAUSES) & caught_up[idle.gap]
     return LaunchPace(
         launch_ns=median(between) if len(between) else None,
         item_ns=median(duration) if len(duration) else None,

@@ -89,8 +89,10 @@ def odd_durations(durations: Int64 | Float64) -> Bool:
     odd = np.zeros(len(durations), np.bool_)
     if len(durations) < MIN_STEPS:
         return odd
-    # A first step may start up, so the others alone say whether it is odd.
-    odd[0] = durations[0] > median(durations[1:]) and _distance(durations[:1], durations[1:])[0]
+    # A first step may start up, so the others alone say whether it is odd: it isn't if many of them are as long.
+    as_long = (durations[1:] >= (1 - MIN_ODD_RATIO) * durations[0]).mean() > MAX_ODD_SHARE
+    longer = durations[0] > median(durations[1:]) and not as_long
+    odd[0] = longer and _distance(durations[:1], durations[1:])[0]
     others = np.flatnonzero(~odd)
     if len(others) >= MIN_STEPS:
         far = _distance(durations[others], durations[others])
