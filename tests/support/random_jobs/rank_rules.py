@@ -180,6 +180,8 @@ def _judge_waits_anyway(match: re.Match[str], context: Context) -> str | None:
 
 
 def _judge_ranks_exposed(match: re.Match[str], context: Context) -> str | None:
+    if context.truth.planted_odd and "an average step" in match[0]:
+        return "odd steps are set aside, so it is a typical step"
     names = [int(each) for each in re.findall(r"\d+", match["names"])] or [*context.plan.present]
     truth, said = context.truth, ratio(match["share"])
     shares = [truth.exposed(rank, context.odd) / truth.typical(rank, context.odd) for rank in names]

@@ -325,7 +325,9 @@ def _judge_devices_busy(match: re.Match[str], context: Context) -> str | None:
     )
 
 
-def _judge_rank_exists(match: re.Match[str], context: Context) -> str | None:
+def _judge_rank_on_path(match: re.Match[str], context: Context) -> str | None:
+    if context.truth.planted_odd and match[0].endswith("per step."):
+        return "what is done once isn't done in each step"
     return None if int(match["rank"]) in context.plan.present else "the trace of that rank is missing"
 
 
@@ -470,7 +472,7 @@ STEP_RULES: tuple[tuple[str, Check], ...] = (
         rf"(?:typical )?steps(?:, lowest (?P<lowest>{SHARE}) \(\S+\))?",
         _judge_devices_busy,
     ),
-    (rf"{SHARE} of the job's critical path is on rank (?P<rank>\d+).*\.", _judge_rank_exists),
+    (rf"{SHARE} of the job's critical path is on rank (?P<rank>\d+).*\.", _judge_rank_on_path),
     (
         rf"The clock of rank (?P<rank>\d+) \(\S+\) is (?P<time>{NUMBER}) (?P<sign>ahead|behind); "
         r"it was corrected.*",

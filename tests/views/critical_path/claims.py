@@ -273,6 +273,13 @@ CLAIMS = [
         "it loads data for as long",
         path_of_job(job(Delay("loading", 2, us=50_000))),
     ),
+    Claim(
+        "{finding}, including {time} of {part} in {steps} together.",
+        r", including 5\d\.\d ms of operators in 4 steps together\.",
+        path_of_job(job(Delay("host", 2, us=50_000, steps=(2,)))),
+        "it is as late in every step",
+        path_of_job(job(Delay("host", 2, us=50_000))),
+    ),
 ]
 
 

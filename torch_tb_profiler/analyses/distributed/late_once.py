@@ -66,6 +66,11 @@ def typical_job_steps(job: DistributedJob) -> Bool:
     return counted
 
 
+def has_odd_steps(job: DistributedJob) -> bool:
+    """Return whether some steps of the job are not typical."""
+    return not bool(typical_job_steps(job)[:-1].all())
+
+
 def without_odd_steps(job: DistributedJob, work: WorkWindows) -> WorkWindows:
     """Return the windows such that no rank exceeds what is typical in steps that aren't typical themselves."""
     counted = typical_job_steps(job)[job.table.step[work.rows]]

@@ -13,6 +13,7 @@ from torch_tb_profiler.analyses.distributed.job_path import (
     path_times_by_rank,
     reduce_path,
 )
+from torch_tb_profiler.analyses.distributed.late_once import has_odd_steps
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.schedule.path import PATH_CATEGORIES, category_group, group_by_bottleneck
 from torch_tb_profiler.base.errors import NotFoundError
@@ -46,7 +47,11 @@ def build(members: Members[RankPath], params: JobPathParams) -> JobPathPayload:
     suspect = verdict.suspect if verdict.kind == "straggler" else None
     duration = sum(segment.end - segment.begin for segment in path.segments) / max(path.steps, 1)
     return JobPathPayload(
-        headline=() if count_unread(summaries) else words.job_headline(ranks, duration, job_noun(comparison)),
+        headline=()
+        if count_unread(summaries)
+        else words.job_headline(
+            ranks, duration, job_noun(comparison), path.steps if has_odd_steps(comparison.job) else None
+        ),
         explanation=sentences(verdict_headline(summaries, verdict), coverage_sentence(summaries)),
         duration_ns=duration,
         steps=path.steps,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.base.format import format_duration, format_ratio
-from torch_tb_profiler.base.grammar import capitalize, share_base
+from torch_tb_profiler.base.grammar import capitalize, plural, share_base
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import RecordingTopic, recording_option
@@ -428,10 +428,11 @@ def _subject(row: TargetRow) -> Phrase:
     )
 
 
-def job_headline(ranks: Sequence[RankOnPath], duration_ns: float, noun: str) -> Text:
+def job_headline(ranks: Sequence[RankOnPath], duration_ns: float, noun: str, vary: int | None = None) -> Text:
     """Say which rank has most of the job's path, and the largest part of that beside its device work.
 
     noun  what a step is, see `steps.step_noun`
+    vary  number of steps if some of them are odd: a mean over all would speak of each
     """
     if not ranks:
         return text("No rank has a complete {noun}, so there is no critical path.", noun=noun)
@@ -449,6 +450,15 @@ def job_headline(ranks: Sequence[RankOnPath], duration_ns: float, noun: str) -> 
         return text("{finding}.", finding=finding)
     title = "unrecorded host code" if largest.name == "unrecorded" else largest.title
     part, time = title[:1].lower() + title[1:], format_duration(largest.time_ns)
+    if vary is not None:
+        time = format_duration(largest.time_ns * vary)
+        return text(
+            "{finding}, including {time} of {part} in {steps} together.",
+            finding=finding,
+            time=time,
+            part=part,
+            steps=plural(vary, noun),
+        )
     return text(
         "{finding}, including {time} of {part} per {noun}.", finding=finding, time=time, part=part, noun=noun
     )

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from torch_tb_profiler.analyses.distributed.causes import StragglerCause, find_work_cause
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.heat_map import lateness_by_step
+from torch_tb_profiler.analyses.distributed.late_once import has_odd_steps
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import RankTime, Straggler, StragglerActivity
 from torch_tb_profiler.analyses.distributed.verdict import CommunicationShare, StragglerVerdict
 from torch_tb_profiler.base.format import format_duration, format_ratio
-from torch_tb_profiler.base.grammar import agree, plural
+from torch_tb_profiler.base.grammar import agree, plural, share_base
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.members import MAX_EXPLAINED_RANKS, compare_members, count_unread
 from torch_tb_profiler.views._shared.job.wording import (
@@ -125,12 +126,11 @@ def _communication_sentence(
 
 
 def _communication_base(comparison: RankComparison) -> str:
-    """Return what the share of communication refers to: "an average step", "the step", or "the recording"."""
+    """Return what the share of communication refers to: "a typical step", "the step", or "the recording"."""
     if not has_steps(comparison):
         return "the recording"
     single = all(len(source.summary.steps.complete_names()) == 1 for source in comparison.sources)
-    noun = job_noun(comparison)
-    return f"the {noun}" if single else f"an average {noun}"
+    return share_base(1 if single else 2, True, has_odd_steps(comparison.job), job_noun(comparison))
 
 
 # ---- the rows -------------------------------------------------------------------------------------------
