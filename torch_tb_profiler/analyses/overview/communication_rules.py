@@ -18,6 +18,7 @@ from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, uni
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.collectives import Collectives, collectives
 from torch_tb_profiler.model.communication.events import is_communication_kernel
+from torch_tb_profiler.model.devices import device_ids
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_intervals, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
@@ -107,16 +108,21 @@ def _small_all_reduces(trace: Trace, operations: Collectives) -> Int64:
 
 
 def find_contention(trace: Trace) -> Iterator[Finding]:
-    """Find kernels that take longer while collectives run than the same kernels on equal sizes take alone."""
+    """Find kernels that take longer while collectives run than the same kernels on equal sizes take alone.
+
+    Only what runs on the same device is compared, as another one may be slower, or have other work of that size.
+    """
     rows = rows_of_kind(trace, Kind.KERNEL)
     rows = rows[~is_communication_kernel(trace)[rows]]
-    communication = _collective_times(trace)
-    if len(rows) == 0 or len(communication.starts) == 0:
+    start, end, device = trace.events.start[rows], event_ends(trace)[rows], device_ids(trace)[rows]
+    length, beside = end - start, np.zeros(len(rows), np.int64)
+    for number in np.unique(device).tolist():
+        mine = device == number
+        beside[mine] = covered_time(_collective_times(trace, number), start[mine], end[mine])
+    if not beside.any():
         return
-    start, end = trace.events.start[rows], event_ends(trace)[rows]
-    length, beside = end - start, covered_time(communication, start, end)
     grid, shape = kernel_size_codes(trace, rows)
-    kernels = group(trace.events.name[rows].astype(np.int64), grid, shape)
+    kernels = group(trace.events.name[rows].astype(np.int64), device.astype(np.int64), grid, shape)
     is_alone, is_during = beside == 0, 2 * beside >= length
     compared = kernels.counts >= 2 * MIN_COMPARED_CALLS
     compared &= ((grid != NO_CODE) | (shape != NO_CODE))[kernels.first]
@@ -151,6 +157,7 @@ def find_contention(trace: Trace) -> Iterator[Finding]:
     )
 
 
-def _collective_times(trace: Trace) -> Intervals:
+def _collective_times(trace: Trace, device: int) -> Intervals:
     kernels = rows_of_kind(trace, Kind.KERNEL)
+    kernels = kernels[device_ids(trace)[kernels] == device]
     return event_intervals(trace, kernels[is_communication_kernel(trace)[kernels]])
