@@ -126,7 +126,7 @@ def test_the_rank_that_sits_in_an_annotation_is_named_in_words(job: Load) -> Non
     assert all(0.8 < shares[rank] < 0.95 for rank in (0, 1, 3)) and shares[2] < 0.05
     text = sentences(payload)
     assert text.startswith("Rank 2 is a straggler")
-    assert "Ranks 0, 1 and 3 spend 8" in text and "% of an average step in exposed communication" in text
+    assert "Ranks 0, 1 and 3 spend 8" in text and "% of a typical step in exposed communication" in text
     assert "most of it in nccl:all_to_all" in text
     assert "rank 2's host spends 1.00 s per step in # running sparse arch" in text
 
