@@ -15,6 +15,7 @@ from tests.support.examples import BRIEF, spread_cases
 # A busy machine is slow, and no example is wrong for that.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+os.environ["TORCH_PROFILER_BACKGROUND"] = "0"  # no process may outlive its test, or a fixture of several tests
 settings.register_profile(BRIEF, settings.get_profile("patient"), max_examples=15)
 BRIEF_SEEDS = 2
 """Random cases of each test that draws them by a `seed`, where properties are tried briefly."""
@@ -65,7 +66,6 @@ def long(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_PROFILER_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-    monkeypatch.setenv("TORCH_PROFILER_BACKGROUND", "0")  # no process may outlive its test
 
 
 @pytest.fixture(autouse=True)
