@@ -36,8 +36,9 @@ def _judge_differences(match: re.Match[str], context: Context) -> str | None:
     wrong = _judge_balanced(match, context) if few or len(context.late) == 1 else None
     plan = context.plan
     longest = max((context.truth.waiting(rank, context.odd) for rank in range(plan.ranks)), default=0.0)
-    if plan.late_at_times:  # others wait in other steps
-        longest = max(longest, context.truth.cause_cost)
+    if plan.late_at_times:  # others wait in other steps, and a step in which none does may be the odd one
+        steps = context.truth.steps
+        longest = max(longest, context.truth.cause_cost * steps / (steps - len(context.odd)))
     return wrong or context.at_least(us(match["cost"]), longest, "the longest waiting")
 
 
