@@ -81,6 +81,19 @@ def test_nothing_moves_from_the_first_paint_to_the_last_answer(
     assert {place: moved[place] for place, shift in shifts.items() if shift >= MOST_SHIFT} == {}
 
 
+@pytest.mark.parametrize("width", [900, 1440])
+def test_nothing_moves_in_a_job_of_more_ranks_than_fit_on_a_page(
+    new_page: NewPage, server: str, width: int
+) -> None:
+    page = new_page(width, 900)
+    page.add_init_script(WATCH)
+    start(page, server)
+    page.evaluate("document.fonts.ready.then(() => 0)")
+    moved = collect_shifts(page, "u_ranks", "distributed")
+    assert page.get_by_role("figure", name="Lateness by rank and step").is_visible()
+    assert sum(value for value, _ in moved) < MOST_SHIFT, moved
+
+
 def tabs_of(run: str) -> tuple[str, ...]:
     """Return the tabs that a sample may have something for: flight recorders or snapshots alone have one."""
     return {"hang_gloo": ("hangs",), "simulated_out_of_memory": ("memory",)}.get(run, SLUGS)

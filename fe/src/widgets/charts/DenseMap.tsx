@@ -3,12 +3,11 @@ import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
 import {
   colorStrength,
   columnMaxima,
+  denseHeight,
   LABEL_WIDTH,
   labeledRows,
   logScaleMin,
-  MAX_HEIGHT,
   roundUp,
-  ROW_HEIGHT,
   type HeatMapNouns,
   type HeatMapProps,
 } from './heat';
@@ -38,10 +37,7 @@ export function DenseMap(props: DenseMapProps) {
   const [focused, setFocused] = useState(false);
   const [brush, setBrush] = useState<readonly [number, number] | null>(null);
   const inner = Math.max(width - LABEL_WIDTH, 1);
-  const height = Math.max(
-    Math.min(rows.length * ROW_HEIGHT, MAX_HEIGHT),
-    Math.min(rows.length, 2 * MAX_HEIGHT),
-  );
+  const height = denseHeight(rows.length);
   const cellWidth = inner / Math.max(columns.length, 1);
   const cellHeight = height / Math.max(rows.length, 1);
   useEffect(() => {

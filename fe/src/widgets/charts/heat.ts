@@ -38,6 +38,13 @@ export const LABEL_WIDTH = 66;
 /** Greatest height of a map whose rows are all `ROW_HEIGHT` high, px. */
 export const MAX_HEIGHT = 300;
 
+/** Height of what a map with rulers has above and below its cells, px. */
+export const RULERS_HEIGHT = 72;
+
+/** Return the height of the cells of a map without numbers, px. */
+export const denseHeight = (rows: number): number =>
+  Math.max(Math.min(rows * ROW_HEIGHT, MAX_HEIGHT), Math.min(rows, 2 * MAX_HEIGHT));
+
 /** Powers of ten between the strongest and the lightest color of a logarithmic scale. */
 const DECADES = 3;
 

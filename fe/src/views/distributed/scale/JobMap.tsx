@@ -2,6 +2,7 @@
 import type { DistributedPayload, RankMap, Selectors } from '../../../api/types';
 import { formatCount, formatDuration, plural } from '../../../base/format';
 import { useView } from '../../../state/queries';
+import { denseHeight, RULERS_HEIGHT } from '../../../widgets/charts/heat';
 import { HeatMap } from '../../../widgets/charts/HeatMap';
 import { Button } from '../../../widgets/inputs/Button';
 import { Choice } from '../../../widgets/inputs/Choice';
@@ -23,6 +24,9 @@ const SCALES = [
   ['linear', 'Linear'],
   ['log', 'Log'],
 ] as const;
+
+/** Most rows of the map; there is one per step, or per few of them. */
+const MAX_ROWS = 64;
 
 type Show = (typeof SHOWN)[number][0];
 
@@ -85,14 +89,6 @@ export function JobMap({ payload, selectors, params, marked, setParams, onLate }
       }
     >
       <div className={css.tools} data-part="map-tools">
-        {map && map.choices.length > 1 && (
-          <Choice
-            name="Columns"
-            value={by}
-            options={map.choices.map(each => [each, each[0]!.toUpperCase() + each.slice(1)] as const)}
-            onPick={next => setParams({ by: next === 'rank' ? '' : next, begin: '', end: '' })}
-          />
-        )}
         <Choice
           name="Show"
           value={show}
@@ -112,35 +108,45 @@ export function JobMap({ payload, selectors, params, marked, setParams, onLate }
           hotkey={false}
           plain
         />
+        {map && map.choices.length > 1 && (
+          <Choice
+            name="Columns"
+            value={by}
+            options={map.choices.map(each => [each, each[0]!.toUpperCase() + each.slice(1)] as const)}
+            onPick={next => setParams({ by: next === 'rank' ? '' : next, begin: '', end: '' })}
+          />
+        )}
       </div>
       {error && <p className="status error">{error.message}</p>}
-      {map &&
-        (map.rows.length > 0 ? (
-          <HeatMap
-            title={say(`${SHOWN.find(([name]) => name === show)![1]} by ${by} and step`)}
-            rows={map.rows}
-            columns={map.columns.map(column => column.label)}
-            values={map.cells_ns}
-            max={maxValue({ rows: [], steps: [], values: map.cells_ns })}
-            color={COLORS[show]}
-            format={formatDuration}
-            nouns={{ row: say('step '), column: noun, columns: noun }}
-            highlightedColumn={map.marked ?? undefined}
-            onPick={onPick}
-            onBrush={(first, last) =>
-              setParams({
-                begin: String(map.columns[first]!.first),
-                end: String(map.columns[last]!.last + 1),
-              })
-            }
-            log={log}
-            rulers
-          />
-        ) : (
-          <p className="dim">
-            <Sentence text={map.reasons.late_worker ?? map.reasons.transfer_ns ?? []} />
-          </p>
-        ))}
+      <div style={{ minHeight: RULERS_HEIGHT + denseHeight(Math.min(payload.steps.length, MAX_ROWS)) }}>
+        {map &&
+          (map.rows.length > 0 ? (
+            <HeatMap
+              title={say(`${SHOWN.find(([name]) => name === show)![1]} by ${by} and step`)}
+              rows={map.rows}
+              columns={map.columns.map(column => column.label)}
+              values={map.cells_ns}
+              max={maxValue({ rows: [], steps: [], values: map.cells_ns })}
+              color={COLORS[show]}
+              format={formatDuration}
+              nouns={{ row: say('step '), column: noun, columns: noun }}
+              highlightedColumn={map.marked ?? undefined}
+              onPick={onPick}
+              onBrush={(first, last) =>
+                setParams({
+                  begin: String(map.columns[first]!.first),
+                  end: String(map.columns[last]!.last + 1),
+                })
+              }
+              log={log}
+              rulers
+            />
+          ) : (
+            <p className="dim">
+              <Sentence text={map.reasons.late_worker ?? map.reasons.transfer_ns ?? []} />
+            </p>
+          ))}
+      </div>
     </Panel>
   );
 }

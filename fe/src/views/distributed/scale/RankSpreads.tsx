@@ -114,22 +114,23 @@ interface FoundRankProps {
   onAll: () => void;
 }
 
-/** The rank found by a search, next to the median of all ranks. */
+/** The rank found by a search, next to the median of all ranks; as tall while it is searched for. */
 export function FoundRank({ search, answer, spreads, onWorker, onTimeline, onAll }: FoundRankProps) {
   const rank = answer?.rows[0];
-  if (!answer || !rank) {
+  if (answer && !rank) {
     return (
       <Panel title="Find a rank">
-        <p className="dim">{answer ? `No rank, worker, or host matches “${search}”.` : 'Searching'}</p>
+        <p className="dim">{`No rank, worker, or host matches “${search}”.`}</p>
       </Panel>
     );
   }
   const medians = new Map(spreads.map(each => [each.measure, each.median_ns]));
   return (
     <Panel
-      title={rankName(rank.rank, rank.worker)}
-      note={[rank.worker, rank.host].filter(Boolean).join(' · ')}
+      title={rank ? rankName(rank.rank, rank.worker) : search}
+      note={rank ? [rank.worker, rank.host].filter(Boolean).join(' · ') : 'searching…'}
       actions={
+        answer &&
         answer.total > 1 && (
           <Button look="quiet" onClick={onAll}>
             {plural(answer.total, 'rank')} match
@@ -138,16 +139,16 @@ export function FoundRank({ search, answer, spreads, onWorker, onTimeline, onAll
       }
     >
       <p className={css.places}>
-        {rank.places.map(each => (
+        {rank?.places.map(each => (
           <span key={each.family} className="badge">
             {each.family} {each.place} of {formatCount(each.size)}
           </span>
         ))}
-        {rank.reason && <span className="status warning">{rank.reason}</span>}
+        {rank?.reason && <span className="status warning">{rank.reason}</span>}
       </p>
       <dl className={css.times} data-part="found-rank">
         {RANK_MEASURES.map(([measure, title]) => {
-          const time = rank[`${measure}_ns`];
+          const time = rank?.[`${measure}_ns`] ?? null;
           const median = medians.get(measure);
           return (
             <div key={measure}>
@@ -159,8 +160,12 @@ export function FoundRank({ search, answer, spreads, onWorker, onTimeline, onAll
         })}
       </dl>
       <p className={css.tools}>
-        <Button onClick={() => onWorker(rank.worker)}>Overview</Button>
-        <Button onClick={() => onTimeline(rank)}>Timeline</Button>
+        <Button disabled={!rank} onClick={() => onWorker(rank!.worker)}>
+          Overview
+        </Button>
+        <Button disabled={!rank} onClick={() => onTimeline(rank!)}>
+          Timeline
+        </Button>
       </p>
     </Panel>
   );
