@@ -291,7 +291,9 @@ def _judge_late_once(match: re.Match[str], context: Context) -> str | None:
 
 
 def _judge_cost_of_turns(match: re.Match[str], context: Context) -> str | None:
-    return context.at_least(us(match["cost"]), context.truth.cause_cost, "the cost")
+    steps = context.truth.steps  # of which an odd one may be that in which none stalls
+    cost = context.truth.cause_cost * steps / (steps - len(context.odd))
+    return context.at_least(us(match["cost"]), cost, "the cost")
 
 
 def _judge_advice_on_turns(match: re.Match[str], context: Context) -> str | None:
