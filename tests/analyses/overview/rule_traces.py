@@ -115,6 +115,16 @@ def draw_launches(linked: int, ahead: int = 6) -> Document:
     return picture(*lines[:linked], *cut[linked:])
 
 
+def draw_eager_engine(linked: int, ahead: int = 6) -> Document:
+    """Draw the launches of `draw_launches` in two iterations of an inference engine, ten in each."""
+    drawn = draw_launches(linked, ahead)
+    label = "host user_annotation execute_context_0(0)_generation_8(8)"
+    labels = [event(f"{label} {start} 3000") for start in (250, 3_260)]
+    is_step = [each["name"].startswith("ProfilerStep") for each in drawn["traceEvents"]]
+    events = [each for each, step in zip(drawn["traceEvents"], is_step, strict=True) if not step]
+    return {**drawn, "traceEvents": [*labels, *events]}
+
+
 def draw_copies(memory_kind: str, kernel: int) -> Document:
     return picture(
         work(kernel, 4_000, 10, 1),
@@ -345,6 +355,9 @@ RULES: dict[tuple[str, str], Three] = {
         draw_long_wait("host2 cuda_runtime hipMemset 100 8000"),
     ),
     ("launch_bound", ""): Three(draw_launches(20), draw_launches(19), draw_launches(20, ahead=6_000)),
+    ("launch_bound", "engine"): Three(
+        draw_eager_engine(20), draw_eager_engine(19), draw_eager_engine(20, ahead=200)
+    ),
     ("pageable_copies", ""): Three(
         draw_copies("Pageable", 5_000), draw_copies("Pinned", 5_000), draw_copies("Pageable", 500)
     ),

@@ -272,7 +272,8 @@ def _launch_bound(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     during = subtract(short_stretches(host_late_times(trace)), passes)
     if len(during.starts) >= MIN_LATE_LAUNCHES * int(step_kinds(trace).typical.sum()):
         item = median((event_ends(trace) - trace.events.start)[linked])
-        yield Finding("launch_bound", during, value=item, window=_longest_stretch(during))
+        case = "" if serving_iterations(trace) is None else "engine"
+        yield Finding("launch_bound", during, case=case, value=item, window=_longest_stretch(during))
 
 
 def find_pageable_copies(trace: Trace) -> Iterator[Finding]:

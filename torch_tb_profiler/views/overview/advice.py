@@ -161,6 +161,15 @@ RULE_WORDS = {
         "shapes or control flow change from step to step. A larger batch helps as well, if it fits.",
         'model = torch.compile(model, mode="reduce-overhead")  # captures CUDA graphs',
     ),
+    ("launch_bound", "engine"): RuleWords(
+        "Replay iterations as CUDA graphs",
+        "For {time} of {base}, the {device} is idle in many short gaps because the host hasn't launched the next "
+        "kernel yet; the median launched kernel, copy or memset takes {duration}. A graph replay launches all "
+        "kernels of an iteration at once.",
+        f"gaps of up to a millisecond that end with a late launch cost {_COST}, and no graphs are replayed",
+        "most iterations hold prefills, whose sizes aren't captured.",
+        "vllm serve MODEL  # without --enforce-eager; SGLang: without --disable-cuda-graph",
+    ),
     ("pageable_copies", ""): RuleWords(
         "Copy from pinned memory",
         "For {time} of {base}, {count} copies from pageable memory to the {device} run while nothing computes. "
