@@ -134,7 +134,7 @@ def test_nodes_that_are_not_there_do_not_reach_it(functions: ScheduleFunctions) 
     assert len(edges.target) > 1 and len(waits.item) > 1 and functions.plan(graph) is not None
 
     def changed(column: Int64, value: int, at: int = -1) -> Int64:
-        copy = column.copy()
+        copy: Int64 = column.copy()
         copy[at] = value
         return copy
 

@@ -161,7 +161,7 @@ def draw_plan(seed: int) -> JobPlan:
     programs = _programs(dice)
     ranks, steps = len(programs), dice.randint(4, 8)
     step_us = max(sum(each.us for each in program if isinstance(each, SimulatedKernel)) for program in programs)
-    causes = (_cause(dice, programs, step_us),) if dice.random() < 0.6 else ()
+    causes: tuple[Delay, ...] = (_cause(dice, programs, step_us),) if dice.random() < 0.6 else ()
     shared = None
     if dice.random() < 0.3:
         shared = dice.choice(["loading", "host"]), step_us * dice.uniform(0.1, 0.6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -254,7 +255,7 @@ def test_while_ranks_are_read_the_cost_of_one_without_a_mate_is_unknown() -> Non
     ready = Job(RANKS, tensor_and_data_parallel(RANKS, 8)).members([0, 9, 10])
     first = ready[0]
     others = (rank for rank in range(RANKS) if rank not in (0, 9, 10))
-    reading = (
+    reading: Iterator[Member[RankSummary]] = (
         Member(f"host{rank // 8}_{1000 + rank}", rank, first.span, "loading", None, None) for rank in others
     )
     members = Members([*ready, *reading])

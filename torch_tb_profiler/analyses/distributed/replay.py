@@ -84,7 +84,8 @@ class _Moments(msgspec.Struct, frozen=True):
 
         excess  int64[m]  the sum of a rank's excess up to each operation
         """
-        return excess[self.until] - np.append(excess, 0)[self.since]
+        saved: Int64 = excess[self.until] - np.append(excess, 0)[self.since]
+        return saved
 
 
 class _Savings:
