@@ -106,7 +106,8 @@ def test_an_incomplete_step_is_left_out_of_the_share_of_communication() -> None:
         table = member.result.steps.table().copy()
         table["complete"] = table["typical"] = [True, True, False]
         table["exposed"][2] = table["duration"][2]
-        shares.append((table["exposed"][:2] / table["duration"][:2]).mean())
+        table["duration"][1] *= 3  # a long step counts for more than a short one
+        shares.append(table["exposed"][:2].sum() / table["duration"][:2].sum())
         steps = msgspec.structs.replace(member.result.steps, parts=table.tobytes())
         members.append(replace(member, result=msgspec.structs.replace(member.result, steps=steps)))
     spent = judge_members(Members(members)).verdict.communication

@@ -64,7 +64,7 @@ _END = re.compile(r"(?<=[.])\s+(?=\S)")
 
 _UNKNOWN = "no rule knows this sentence"
 
-_ODD_STEP = re.compile(r"Steps? ([\d, and]+) takes? \S+ \S+ (?:to \S+ \S+ )?(?:more|less) than a typical step")
+_ODD_STEP = re.compile(r"Steps? ([\d, and]+) takes? \S+ \S+ (?:to \S+ \S+ )?(?:more|less)\b")
 
 
 def split_sentences(text: str) -> list[str]:
@@ -165,7 +165,10 @@ def _missed(truth: JobTruth, said: str) -> Iterator[str]:
     plan = truth.plan
     for cause in plan.causes if _is_notable(truth.cause_cost, truth) else ():
         rank = cause.rank
-        named = re.search(rf"Ranks? [\d, and]*\b{rank}\b[\d, and]*(?: of \S+)? (?:is a|are|may be)", said)
+        named = re.search(
+            rf"Ranks? [\d, and]*\b{rank}\b[\d, and]*(?: of \S+)? (?:is a|are|may be|has a slower|have slower)",
+            said,
+        )
         hidden = (rank in plan.missing or plan.late_at_times and plan.missing) and re.search(
             r"may be (?:the )?straggler|straggler's trace is missing", said
         )

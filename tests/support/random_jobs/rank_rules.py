@@ -22,12 +22,20 @@ from tests.support.simulation.simulator import Host
 
 def _judge_straggler(match: re.Match[str], context: Context) -> str | None:
     names = {int(each) for each in re.findall(r"\d+", match["names"])}
-    if names != context.late:
+    if not _are_late(names, context):
         return f"late are {sorted(context.late)}, not {sorted(names)}"
     cost, limit = us(match["cost"]), match["limit"]
     if limit:
         return context.at_most(cost, context.truth.cause_cost, "the cost")
     return context.close(cost, context.truth.cause_cost, "the cost")
+
+
+def _are_late(names: set[int], context: Context) -> bool:
+    """Return whether these ranks are those that are late and found, or some whose lateness alone is notable."""
+    if names == context.late or names == context.late - {*context.plan.missing}:
+        return True
+    notable = NOTABLE_SHARE * context.truth.step
+    return names < context.late and context.truth.cost_of(names) >= notable
 
 
 def _judge_differences(match: re.Match[str], context: Context) -> str | None:
@@ -36,9 +44,10 @@ def _judge_differences(match: re.Match[str], context: Context) -> str | None:
     wrong = _judge_balanced(match, context) if few or len(context.late) == 1 else None
     plan = context.plan
     longest = max((context.truth.waiting(rank, context.odd) for rank in range(plan.ranks)), default=0.0)
-    if plan.late_at_times:  # others wait in other steps, and a step in which none does may be the odd one
-        steps = context.truth.steps
-        longest = max(longest, context.truth.cause_cost * steps / (steps - len(context.odd)))
+    cost = context.truth.cause_cost  # others may wait in other steps, or wait while they compute
+    if plan.late_at_times:  # a step in which none does may be the odd one
+        cost *= context.truth.steps / (context.truth.steps - len(context.odd))
+    longest = max(longest, cost)
     return wrong or context.at_least(us(match["cost"]), longest, "the longest waiting")
 
 
@@ -197,7 +206,12 @@ def _judge_path_waiting(match: re.Match[str], context: Context) -> str | None:
 
 
 def _judge_costs_little(match: re.Match[str], context: Context) -> str | None:
-    return _judge_balanced(match, context)
+    """Check what a rank alone costs; ranks that are late in the same steps cost nothing alone."""
+    plan, truth = context.plan, context.truth
+    if not plan.late_at_times or plan.missing:
+        return _judge_balanced(match, context)
+    scale = truth.steps / (truth.steps - len(context.odd))  # an odd step may be that in which it isn't late
+    return context.close(us(match["cost"]), scale * truth.cost_of({int(match["rank"])}), "its cost")
 
 
 WORK_NAMES = {
@@ -409,7 +423,8 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
         _judge_differences,
     ),
     (
-        rf"Rank \d+ costs the other(?:s most:| rank) (?P<cost>{NUMBER}) per step(?:, less than 2% of a step)?\.",
+        rf"Rank (?P<rank>\d+) costs the other(?:s most:| rank) (?P<cost>{NUMBER}) per step"
+        r"(?:, less than 2% of a step)?\.",
         _judge_costs_little,
     ),
     (

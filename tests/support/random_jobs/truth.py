@@ -49,6 +49,11 @@ def union_us(intervals: Iterable[Interval]) -> float:
     return length
 
 
+def _durations(simulation: Simulation) -> list[float]:
+    """Return the µs of each step of the first rank."""
+    return [span.end - span.start for span in simulation.run().spans[0] if span.kind == "step"]
+
+
 @dataclass(frozen=True)
 class JobTruth:
     """The job of a plan, simulated; times in µs per step.
@@ -78,6 +83,11 @@ class JobTruth:
         """What the late ranks cost the job per step."""
         return 0.0 if not self.plan.causes else self._cost(self.plan.without(cause=True))
 
+    def cost_of(self, ranks: Collection[int]) -> float:
+        """What the lateness of these ranks alone costs the job per step."""
+        delays = [each for each in self.plan.simulation.delays if each.rank not in ranks]
+        return self._cost(replace(self.plan.simulation, delays=delays, _ends={}, _arrived={}))
+
     @cached_property
     def shared_cost(self) -> float:
         """What the work that all ranks do on the host costs per step."""
@@ -101,20 +111,28 @@ class JobTruth:
         return self._step(self.plan.scaled(Collective, factor))
 
     def saved_alone(self, rank: int, name: str, odd: Collection[int]) -> float:
-        """What a step of a rank saves without what has that name, if its communication takes as long."""
-        alone = self.plan.of_rank(rank, self._mean_latencies(rank, odd))
-        return self._step(alone) - self._step(self.plan.without_named(name, alone))
+        """What a step of a rank saves without what has that name, if its communication takes as long.
+
+        That differs between the steps: in one it waits for others, in the next it may be late itself.
+        """
+        usual = [number for number in range(self.steps) if number not in odd]
+        saved = 0.0
+        for number in usual:
+            alone = self.plan.of_rank(rank, self._latencies(rank, number))
+            without = self.plan.without_named(name, alone)
+            saved += _durations(alone)[number] - _durations(without)[number]
+        return saved / len(usual)
 
     def _mean_latencies(self, rank: int, odd: Collection[int]) -> list[float]:
         """The mean µs of each collective of a rank's typical step."""
+        usual = [self._latencies(rank, number) for number in range(self.steps) if number not in odd]
+        return [sum(each) / len(usual) for each in zip(*usual, strict=True)]
+
+    def _latencies(self, rank: int, step: int) -> list[float]:
+        """The µs of each collective of a rank in one step."""
         spans = self._communicating(rank)
         per_step = len(spans) // self.steps
-        usual = [number for number in range(self.steps) if number not in odd]
-        return [
-            sum(spans[number * per_step + nth].end - spans[number * per_step + nth].start for number in usual)
-            / len(usual)
-            for nth in range(per_step)
-        ]
+        return [span.end - span.start for span in spans[step * per_step : (step + 1) * per_step]]
 
     def without_named(self, name: str) -> float:
         """The mean step without what has that name on any rank: kernels, host code, or data loading."""
@@ -123,8 +141,15 @@ class JobTruth:
     def saved_by_no_syncs(self, rank: int, odd: Collection[int]) -> float:
         """What a rank alone saves per step if its host never waits for its device: the next step overlaps then."""
         alone = self.plan.of_rank(rank, self._mean_latencies(rank, odd))
-        usual = replace(alone, odd=None, _ends={}, _arrived={})
-        return (usual.run().end - self.plan.without_syncs(usual).run().end) / self.steps
+        kept = [number for number in range(self.steps) if number not in odd]
+        delays = [
+            each
+            if each.steps is None
+            else replace(each, steps=tuple(kept.index(step) for step in each.steps if step in kept))
+            for each in alone.delays
+        ]
+        usual = replace(alone, steps=len(kept), delays=delays, odd=None, _ends={}, _arrived={})
+        return (usual.run().end - self.plan.without_syncs(usual).run().end) / len(kept)
 
     @property
     def planted_odd(self) -> tuple[int, ...]:

@@ -104,6 +104,17 @@ def test_the_cost_of_a_straggler_is_at_most_what_it_is_while_a_later_rank_is_mis
     )
 
 
+def test_the_cost_of_a_straggler_is_at_most_what_it_is_while_a_rank_that_is_as_late_is_missing() -> None:
+    """Without rank 1's slow device, all would wait as long for rank 3's."""
+    programs = [
+        [replace(each, us=5.0) if isinstance(each, Collective) else each for each in program]
+        for program in ddp(4, 1, overlap=False)
+    ]
+    slow = [Delay("device", rank, factor=1.4) for rank in (1, 3)]
+    payload = distributed_payload(job(*slow, programs=programs).run())
+    assert re.match(r"Rank 1 is a straggler: .* costs every other rank up to ", plain(payload.headline))
+
+
 def test_every_surface_says_how_many_ranks_were_compared_and_so_does_the_health() -> None:
     recorded = job(LATE_3).run()
     _, overview = both(recorded, 0, HERE)

@@ -168,6 +168,16 @@ def test_the_only_stage_of_its_kind_is_compared_over_the_entire_step() -> None:
     assert kernels.time_ns / kernels.median_ns == pytest.approx(1.6, abs=0.02)
 
 
+def test_stages_of_a_pipeline_with_slower_devices_are_not_balanced() -> None:
+    """The replay sees no cost of two stages in the middle, since stages wait for each other in any case."""
+    slow = [Delay("device", stage, factor=1.3) for stage in (1, 2)]
+    simulation = Simulation(pipeline(4), delays=slow, steps=6, jitter=0.01, syncs=True)
+    assert simulation.cost_us() > 300
+    said = sentences(view(simulation))
+    assert "balanced" not in said and "costs the others most" not in said
+    assert said.count("Ranks 1 and 2 have slower devices: the same kernels take 1.3") == 1
+
+
 def test_a_delay_in_most_steps_is_a_straggler() -> None:
     payload = view(simulate_delay("ddp 8", Delay("host", 0, us=8000, steps=(0, 1, 2))))
     assert (payload.verdict.kind, payload.verdict.rank) == ("straggler", 5)

@@ -310,3 +310,11 @@ def test_each_of_two_stragglers_hears_of_its_own_cause_once(rank: int) -> None:
         ("prepare_batch", "Load data in worker processes") if rank == 1 else ("DataLoader", "prepare_batch")
     )
     assert mine in plain(straggler.text) and other not in plain(straggler.text)
+
+
+def test_waiting_is_at_least_what_it_is_where_some_communication_is_not_compared() -> None:
+    _, payload = both(Simulation(ddp(4), delays=[Delay("host", 1, us=5000)]).run(), 0)
+    assert payload.average is not None and payload.waiting is not None
+    for rest, said in ((0.0, False), (payload.waiting.waiting_ns, True)):
+        clause = ranks._waiting_clause(payload.average, replace(payload.waiting, uncompared_ns=rest), "a step")
+        assert plain(clause).startswith("At least ") == said

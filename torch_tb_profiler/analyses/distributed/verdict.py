@@ -76,7 +76,8 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     in_turn    if balanced: that another rank is late in each step; `imbalance` is what this costs
     uneven     the rank whose work differs most from the others' by the sizes of its kernels: then `imbalance` is
                what an even split would save; None if the sizes don't explain it
-    slower_devices  if neither explains `imbalance`: the ranks, too many to be stragglers, whose devices are slower
+    slower_devices  if neither explains `imbalance`: the ranks, too many to be stragglers, whose devices are
+               slower; also without `imbalance` where ranks pass messages on, whose cost the replay can't tell
     possible   the ranks that would be named if their lateness did not vary so much that it may be chance
     imbalance  if balanced: ns per step that the differences between all ranks cost, with no few ranks causing most
              of it; None if that is not worth naming
@@ -147,7 +148,9 @@ def judge_ranks(
         return StragglerVerdict("unknown", "few", suspect, costliest=costliest)
     if suspect is None and _are_groups_unknown(comparison):
         return StragglerVerdict("unknown", "groups", costliest=costliest)
-    passes_messages = suspect is not None and suspect.reason == "work" and _passes_messages(comparison, suspect)
+    passes_messages = (
+        suspect is not None and suspect.reason == "work" and _passes_messages(comparison, suspect.members)
+    )
     if suspect is not None and (passes_messages or missing_cost is not None):
         waiting = [row.waiting_per_step for row in rows if row.member not in suspect.members]
         suspect = msgspec.structs.replace(suspect, cost=max([suspect.cost, *waiting]))
@@ -186,13 +189,16 @@ def judge_ranks(
         in_turn=in_turn,
         uneven=uneven,
         slower_devices=find_slower_devices(comparison.job)
-        if imbalance is not None and in_turn is None and uneven is None
+        if in_turn is None
+        and uneven is None
+        and (imbalance is not None or balanced and _passes_messages(comparison))
         else None,
         communication=_communication_share(comparison, totals, named),
         causes=_find_causes(comparison, suspect, named, activities) if suspect else (),
         missing_cost=missing_cost,
         once=once,
-        cost_is_limit=suspect is not None and (passes_messages or missing_cost is not None),
+        # A missing rank may be as late: then the others wait as long without the one that is named.
+        cost_is_limit=suspect is not None and (passes_messages or not coverage.complete),
     )
 
 
@@ -206,9 +212,11 @@ def _find_causes(
     return tuple(cause for cause in found if cause is not None)
 
 
-def _passes_messages(comparison: RankComparison, suspect: Suspect) -> bool:
-    """Return whether most compared operations of these ranks are messages."""
-    rows = comparison.split.compared & np.isin(comparison.job.table.member, suspect.members)
+def _passes_messages(comparison: RankComparison, members: Sequence[int] | None = None) -> bool:
+    """Return whether most compared operations of these ranks, or of all, are messages."""
+    rows = comparison.split.compared
+    if members is not None:
+        rows = rows & np.isin(comparison.job.table.member, members)
     return bool(comparison.job.is_named(*POINT_TO_POINT)[rows].mean() > 0.5)
 
 
@@ -287,8 +295,11 @@ def _communication_share(
     steps = step_columns(comparison)
     known = steps.typical & (steps.duration > 0)
     counts = np.bincount(steps.member[known], minlength=len(comparison.sources))
-    share = (steps.exposed + (0 if exposed else steps.overlap))[known] / steps.duration[known]
-    sums = np.bincount(steps.member[known], share, len(counts))
+    # Not the mean of the steps' shares, in which a short step would count as much as a long one.
+    spent = np.bincount(
+        steps.member[known], (steps.exposed + (0 if exposed else steps.overlap))[known], len(counts)
+    )
+    duration = np.bincount(steps.member[known], steps.duration[known], len(counts))
     with_steps = [member for member in members if counts[member]]
     if not with_steps:
         return None
@@ -299,6 +310,6 @@ def _communication_share(
             name = comparison.job.name_of(total.operation)
             times[name] = times.get(name, 0) + time
     largest = max(times, key=lambda name: times[name], default=None)
-    mean_share = float(np.mean(sums[with_steps] / counts[with_steps]))
+    mean_share = float(np.mean(spent[with_steps] / duration[with_steps]))
     majority = largest is not None and 2 * times[largest] >= sum(times.values())
     return CommunicationShare(members, mean_share, exposed, largest, len(times) == 1, majority)

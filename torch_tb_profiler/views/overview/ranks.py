@@ -20,6 +20,7 @@ from torch_tb_profiler.views._shared.job.exposed import (
     CommunicationParts,
     communication_parts,
     communication_sentence,
+    is_compared,
     unread_ranks_sentence,
 )
 from torch_tb_profiler.views._shared.job.members import (
@@ -145,7 +146,7 @@ def _waiting_clause(average: Average, waiting: CommunicationParts, base: str) ->
     """Return how much of a step is spent waiting for other ranks, if it is worth a person's time."""
     if waiting.waiting_ns < MIN_GAIN_SHARE * average.duration_ns:
         return ()
-    least = "At least " if waiting.bounded else ""
+    least = "" if is_compared(waiting) else "At least "
     share = Phrase(f"{least}{format_ratio(waiting.waiting_ns / average.duration_ns)} of {base}", _EVIDENCE)
     return text("{share} is waiting for other ranks", share=share)
 

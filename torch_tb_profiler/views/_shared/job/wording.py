@@ -150,6 +150,8 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
             cost=Phrase(format_duration(verdict.imbalance), RANKS_TABLE),
             per_step=time_base(comparison),
         )
+    if verdict.slower_devices is not None:
+        return slower_devices_sentence(comparison, verdict.slower_devices)
     if not members_coverage(members).complete:
         return text(
             "The {count} ranks found are balanced; no straggler among them.", count=f"{len(comparison.sources):,}"
@@ -323,7 +325,8 @@ def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerd
     if verdict.uneven is not None and verdict.imbalance is not None:
         return uneven_work_sentence(comparison, verdict.uneven, verdict.imbalance)
     if verdict.slower_devices is not None:
-        return slower_devices_sentence(comparison, verdict.slower_devices)
+        known = verdict.imbalance is not None  # else the headline says it
+        return slower_devices_sentence(comparison, verdict.slower_devices) if known else ()
     if verdict.imbalance is not None:
         return text("No small group of ranks causes most of it.")
     once, costliest = verdict.once, verdict.costliest
