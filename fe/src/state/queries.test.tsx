@@ -3,7 +3,18 @@ import { renderHook, waitFor } from '@testing-library/react';
 import type { ReactNode } from 'react';
 import { expect, it } from 'vitest';
 import type { Client } from '../api/client';
+import { usePages } from './pages';
 import { ClientContext, useView } from './queries';
+
+/** Return what provides hooks with a client that answers them. */
+function asking(client: Client) {
+  const queries = new QueryClient();
+  return ({ children }: { children: ReactNode }) => (
+    <QueryClientProvider client={queries}>
+      <ClientContext.Provider value={client}>{children}</ClientContext.Provider>
+    </QueryClientProvider>
+  );
+}
 
 it('gives up the answer to a filter once the next letter is typed', async () => {
   const asked: { filter: string | undefined; signal: AbortSignal | undefined }[] = [];
@@ -13,15 +24,9 @@ it('gives up the answer to a filter once the next letter is typed', async () => 
       return new Promise(() => undefined); // still at work
     },
   } as unknown as Client;
-  const queries = new QueryClient();
-  const Wrapper = ({ children }: { children: ReactNode }) => (
-    <QueryClientProvider client={queries}>
-      <ClientContext.Provider value={client}>{children}</ClientContext.Provider>
-    </QueryClientProvider>
-  );
   const { rerender, unmount } = renderHook(
     ({ filter }: { filter: string }) => useView('operators', { run: 'a' }, { filter }),
-    { wrapper: Wrapper, initialProps: { filter: 'm' } },
+    { wrapper: asking(client), initialProps: { filter: 'm' } },
   );
   await waitFor(() => expect(asked).toHaveLength(1));
   rerender({ filter: 'mm' });
@@ -32,4 +37,22 @@ it('gives up the answer to a filter once the next letter is typed', async () => 
   ]);
   unmount();
   expect(asked[1]!.signal!.aborted).toBe(true);
+});
+
+it('asks for the rows of a job again until all of its files are read', async () => {
+  let asked = 0;
+  const client = {
+    view: async () => {
+      asked += 1;
+      return { state: 'ready', loading: 2 - asked, payload: { total: 100 * asked } };
+    },
+  } as unknown as Client;
+  const params = {};
+  const { result } = renderHook(
+    () => usePages<{ total: number }>('distributed/families', { run: 'a' }, params, 50),
+    { wrapper: asking(client) },
+  );
+  await waitFor(() => expect(result.current.first?.total).toBe(100));
+  await waitFor(() => expect(result.current.first?.total).toBe(200), { timeout: 20_000 });
+  expect(asked).toBe(2);
 });

@@ -23,7 +23,7 @@ export function useClient(): Client {
 
 const RUNS_MS = 5000;
 const LOADING_MS = 400;
-const PARTIAL_MS = 1500;
+export const PARTIAL_MS = 1500;
 
 const retryUnreachable = (count: number, error: Error) =>
   error instanceof ApiError && error.info.code === 'unreachable' && count < 2;
