@@ -79,6 +79,14 @@ def test_the_path_goes_on_at_the_rank_that_arrives_last() -> None:
     )
 
 
+def test_where_one_rank_of_several_was_read_nothing_is_said_of_the_path_of_all() -> None:
+    broken = Member[RankPath]("rank1", 1, "1", "failed", "the file is cut off", None)
+    payload = build(Members([*job(LATE), broken]), JobPathParams())
+    assert payload.headline == () and payload.ranks[0].path_ns == payload.duration_ns
+    assert plain(payload.explanation).startswith("Only rank 0 was found.")
+    assert answer(LATE).headline != ()
+
+
 def test_a_rank_that_waits_is_left_whichever_it_is() -> None:
     payload = answer(LATE.replace("ProfilerStep#1 0 900", "ProfilerStep#1 0 1100"), EARLY)
     assert [brief(segment) for segment in payload.stays] == [(0, "1", 0, 1_100)]

@@ -21,7 +21,13 @@ from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.trace import NO_CODE
 from torch_tb_profiler.view import Member, Members, Reduction, RunView
-from torch_tb_profiler.views._shared.job.members import RANK_DETAILS, compare_members, count_unread, judge_members
+from torch_tb_profiler.views._shared.job.members import (
+    RANK_DETAILS,
+    compare_members,
+    count_unread,
+    judge_members,
+    members_coverage,
+)
 from torch_tb_profiler.views._shared.job.wording import coverage_sentence, job_noun, verdict_headline
 from torch_tb_profiler.views._shared.text import link, reason_texts, sentences
 from torch_tb_profiler.views.critical_path import words
@@ -46,9 +52,11 @@ def build(members: Members[RankPath], params: JobPathParams) -> JobPathPayload:
         raise NotFoundError(f"the path has no {job_noun(comparison)} {params.step!r}")
     suspect = verdict.suspect if verdict.kind == "straggler" else None
     duration = sum(segment.end - segment.begin for segment in path.segments) / max(path.steps, 1)
+    # One of several ranks has all of the path that is seen, whichever it is.
+    is_alone = len(comparison.sources) == 1 and not members_coverage(summaries).complete
     return JobPathPayload(
         headline=()
-        if count_unread(summaries)
+        if count_unread(summaries) or is_alone
         else words.job_headline(
             ranks, duration, job_noun(comparison), path.steps if has_odd_steps(comparison.job) else None
         ),
