@@ -9,12 +9,14 @@ from dataclasses import replace
 import pytest
 
 from tests.support.job_views import sentences
+from tests.support.jobs import ready_member
 from tests.support.simulation.files import RecordedJob
 from tests.support.simulation.simulator import Action, Collective, Delay, Simulation, ddp, fsdp
+from tests.support.traces import read_bytes
 from tests.views.critical_path.test_beside import answers
 from tests.views.idle.test_ranks import answer
 from tests.views.overview.test_ranks import both, waited_us
-from torch_tb_profiler.view import NoParams
+from torch_tb_profiler.view import Members, NoParams
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
@@ -47,6 +49,16 @@ def test_a_missing_rank_is_a_suspect_when_the_others_wait_together() -> None:
     )
     assert plain(payload.explanation).endswith(COUNT)
     assert (payload.compared_count, payload.expected_count) == (3, 4)
+
+
+def test_waits_outside_of_steps_are_no_waits_of_typical_steps() -> None:
+    """The last step has no mark: its collectives are outside of all steps."""
+    recorded = job(LATE_3).run()
+    files = (recorded.file(rank).replace(b"ProfilerStep#4", b"evaluation") for rank in HERE)
+    members = Members(ready_member(f"w{rank}", rank, read_bytes(file)) for rank, file in enumerate(files))
+    payload = build(members, NoParams())
+    assert "4" not in payload.steps and len(payload.steps) == 4
+    assert plain(payload.headline).startswith("Rank 3 may be the straggler, but its trace is missing")
 
 
 def test_without_notable_communication_a_missing_rank_is_no_suspect() -> None:

@@ -331,7 +331,8 @@ def _waiting_for_absent_ranks(job: DistributedJob, matching: Matching, split: Wa
 def _recurring_waits(job: DistributedJob, matching: Matching, split: WaitingSplit, waits: Int64) -> Int64:
     """Return the waits for missing ranks, or 0 if they aren't in most of the typical steps, as of a straggler."""
     examples = _example_rows(matching, split)
-    step = np.append(job.table.step, 0)[examples]  # of NO_CODE, whose waits are 0
+    step = np.append(job.table.step, NO_CODE)[examples]
+    step[step == NO_CODE] = len(job.steps)  # outside of them
     by_step = np.bincount(step, waits, len(job.steps) + 1)[:-1][typical_job_steps(job)[:-1]]
     if len(by_step) < MIN_STEPS or is_in_most_steps(by_step):
         return waits
