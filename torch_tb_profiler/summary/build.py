@@ -180,7 +180,7 @@ def _headline(
         return [*rate, *(sentence for text in (job.headline, job.explanation) if (sentence := plain(text)))]
     if engine is not None and engine.what_holds_it_back is not None:
         alone = f"{bound_worker}: " if rate else ""
-        # What a setting saves of an iteration gains nothing while no request waits.
+        # Faster iterations gain nothing while the engine has no requests.
         advice = engine.advice[:1] if engine.what_holds_it_back != "no_requests" else []
         return [*rate, alone + plain(engine.headline), *(_start_with(each) for each in advice)]
     start = start_sentence(decisive.recommendations)
