@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.shared.grouping import (
+    count_pairs,
     group,
     launch_times,
     order_statistics,
@@ -68,3 +69,24 @@ def test_order_statistics_are_those_of_each_group_alone(large: int) -> None:
     found = order_statistics(groups, np.array([3, large + 10, 1, 2, 10], np.int64), 0.5)
     assert (found.least.tolist(), found.most.tolist()) == ([1, 10], [3, large + 10])
     assert found.quantiles[0].tolist() == [2, pytest.approx(large / 2 + 10)]
+
+
+@pytest.mark.parametrize("size", [20, 5_000], ids=["sorted", "selected"])
+def test_order_statistics_are_those_of_numpy(size: int) -> None:
+    random = np.random.default_rng(7)
+    groups = group(np.append(random.integers(0, 3, size), 3))
+    values = np.append(random.integers(-50, 50, size), 8)  # many are equal; the last group has one call
+    found = order_statistics(groups, values, 0.5, 0.95)
+    for number in range(len(groups)):
+        mine = values[groups.members(number)]
+        assert (found.least[number], found.most[number]) == (mine.min(), mine.max())
+        assert found.largest[number] == groups.members(number)[np.flatnonzero(mine == mine.max())[-1]]
+        assert [shares[number] for shares in found.quantiles] == pytest.approx(np.percentile(mine, [50, 95]))
+
+
+@pytest.mark.parametrize("values", [[0, 0, 1, 1, 1, 2], [1, 0, 2, 0, 1, 0]], ids=["ascending", "in any order"])
+def test_pairs_are_counted_once(values: list[int]) -> None:
+    which = [5, 6, 5, 6, 5, 5]
+    groups, given = group(np.array(which)), np.array(values)
+    expected = [len({value for key, value in zip(which, values, strict=True) if key == one}) for one in (5, 6)]
+    assert count_pairs(groups, groups.order(), given, 3).tolist() == expected

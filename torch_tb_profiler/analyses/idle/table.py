@@ -23,7 +23,8 @@ from torch_tb_profiler.analyses.schedule.what_if import (
     replay_unavailable_reason,
     savings_in_steps,
 )
-from torch_tb_profiler.analyses.shared.grouping import Groups, count_pairs, group, order_statistics, stable_order
+from torch_tb_profiler.analyses.shared.grouping import Groups, count_pairs, group, order_statistics
+from torch_tb_profiler.base.arrays import sums_by_number
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
@@ -74,9 +75,13 @@ class IdleTable(msgspec.Struct, frozen=True):
 
     def members(self, *rows: int) -> Int64:
         """Return the positions in `segments` of the segments of these rows, ascending."""
-        chosen = self.order[list(rows)].tolist()
-        members = [self.by_group[self.bounds[each] : self.bounds[each + 1]] for each in chosen]
-        return np.sort(self.selected[np.concatenate(members)]) if members else self.selected[:0]
+        chosen = self.order[list(rows)]
+        if len(chosen) == 1:
+            number = int(chosen[0])
+            return self.selected[self.by_group[self.bounds[number] : self.bounds[number + 1]]]
+        mine = np.zeros(len(self.groups), np.bool_)
+        mine[chosen] = True
+        return self.selected[mine[self.groups.which]]
 
     def count_gaps(self, rows: Sequence[int]) -> int:
         """Return how many gaps have a segment of any of these rows."""
@@ -98,22 +103,24 @@ def idle_table(trace: Trace, device: int, stream: int | None, by: SubjectKind, s
     idle = idle_segments(trace, device, stream)
     counted = counted_steps(trace, step)
     selected = np.flatnonzero(counted[idle.step])
+    chosen = slice(None) if len(selected) == len(idle.step) else selected  # all: views instead of copies
     code, texts = _subjects(trace, idle, by)
-    groups = group(idle.cause[selected].astype(np.int64) * (len(texts) + 1) + (code[selected] + 1))
-    length = idle.length[selected]
+    groups = group(idle.cause[chosen].astype(np.int64) * (len(texts) + 1) + (code[chosen] + 1))
+    by_group = groups.order()
+    length = idle.length[chosen]
     time = groups.sums(length)
     order = np.argsort(-time, kind="stable")
     statistics = order_statistics(groups, length, 0.5)
     top = selected[statistics.largest[order]]
-    drained_by = idle.gaps.emptied_by[idle.gap[selected]]
+    drained_by = idle.gaps.emptied_by[idle.gap[chosen]]
     emptied_by, emptied_time = _queue_drains(trace, groups, drained_by, length)
-    gaps = count_pairs(groups, idle.gap[selected], len(idle.gaps.begin))
+    gaps = count_pairs(groups, by_group, idle.gap[chosen], len(idle.gaps.begin))
     return IdleTable(
         segments=idle,
         counted=counted,
         groups=groups,
         selected=selected,
-        by_group=stable_order(groups.which),
+        by_group=by_group,
         bounds=np.append(0, np.cumsum(groups.counts)),
         order=order,
         cause=idle.cause[top],
@@ -168,13 +175,13 @@ def _idle_target(trace: Trace, table: IdleTable, rows: Sequence[int]) -> WhatIfT
 
 def _queue_drains(trace: Trace, groups: Groups, drained_by: Int32, length: Int64) -> tuple[Int32, Int64]:
     """Return per group the call that drained the queue before most time, by name, and the time drained by any."""
-    known = drained_by >= 0
-    time = groups.sums(np.where(known, length, 0))
+    known = np.flatnonzero(drained_by >= 0)
+    which, length = groups.which[known], length[known]
+    time = sums_by_number(which, length, len(groups))
     emptied_by = np.full(len(groups), NO_CODE, np.int32)
-    pairs = group(groups.which[known], trace.events.name[drained_by[known]])
-    sums = pairs.sums(length[known])
-    ascending = np.argsort(sums, kind="stable")
-    first = np.flatnonzero(known)[pairs.first[ascending]]
+    pairs = group(which, trace.events.name[drained_by[known]])
+    ascending = np.argsort(pairs.sums(length), kind="stable")
+    first = known[pairs.first[ascending]]
     emptied_by[groups.which[first]] = drained_by[first]
     return emptied_by, time
 

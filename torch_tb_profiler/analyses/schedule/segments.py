@@ -52,10 +52,12 @@ class IdleSegments(msgspec.Struct, frozen=True):
 def idle_segments(trace: Trace, device: int, stream: int | None = None) -> IdleSegments:
     """Return the idle time of a device, or of one of its streams, in the complete steps."""
     gaps = device_gaps(trace, device, stream)
+    borders = steps(trace).starts
     parts = [_host_parts(trace, gaps), *_device_parts(trace, gaps, device, stream)]
-    columns = (np.concatenate(column) for column in zip(*(msgspec.structs.astuple(p) for p in parts), strict=True))
-    gap, begin, end, row, cause = columns
-    return _cut_at_steps(trace, gaps, StateIntervals(gap, begin, end, row, cause))
+    pieces = [msgspec.structs.astuple(part) + (step,) for each in parts for part, step in _cut_at(borders, each)]
+    gap, begin, end, row, cause, in_step = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    order = np.argsort(begin, kind="stable")
+    return IdleSegments(gaps, begin[order], end[order], cause[order], row[order], gap[order], in_step[order])
 
 
 def _host_parts(trace: Trace, gaps: DeviceGaps) -> StateIntervals:
@@ -159,33 +161,29 @@ def _stream_sources(trace: Trace, gaps: DeviceGaps, following: Int64) -> tuple[I
     return np.where(source >= 0, work.row[source], NO_CODE).astype(np.int32), until
 
 
-def _cut_at_steps(trace: Trace, gaps: DeviceGaps, parts: StateIntervals) -> IdleSegments:
-    """Cut parts where a step begins, so that each is in one step."""
-    borders = steps(trace).starts
+def _cut_at(borders: Int64, parts: StateIntervals) -> list[tuple[StateIntervals, Int32]]:
+    """Cut parts where a step begins, so that each is in one step; return pieces, none empty, with their steps."""
     first = np.maximum(np.searchsorted(borders, parts.begin, "right") - 1, 0)
     last = np.maximum(np.searchsorted(borders, parts.end, "left") - 1, first)
-    # Most parts are in one step: only what the others have in further steps is added.
     crossing = np.flatnonzero(last > first)
+    if len(crossing) == 0:
+        return [(parts, first.astype(np.int32))]
+    # Most parts are in one step: only what the others have in further steps is added.
     further = (last - first)[crossing]
     added = np.repeat(crossing, further)
     step = np.arange(len(added)) - np.repeat(np.cumsum(further) - further, further) + first[added] + 1
     end = parts.end.copy()
     end[crossing] = borders[first[crossing] + 1]
     added_end = np.where(step < last[added], borders[np.minimum(step + 1, len(borders) - 1)], parts.end[added])
-    begin, end = np.append(parts.begin, borders[step]), np.append(end, added_end)
-    part, step = np.append(np.arange(len(first)), added), np.append(first, step)
-    nonempty = np.flatnonzero(end > begin)
-    order = nonempty[np.argsort(begin[nonempty], kind="stable")]
-    part = part[order]
-    return IdleSegments(
-        gaps,
-        begin[order],
-        end[order],
-        parts.cause[part],
-        parts.row[part],
-        parts.window[part],
-        step[order].astype(np.int32),
+    nonempty = added_end > borders[step]  # two steps may begin at once
+    added, step, added_end = added[nonempty], step[nonempty], added_end[nonempty]
+    in_further = StateIntervals(
+        parts.window[added], borders[step], added_end, parts.row[added], parts.cause[added]
     )
+    return [
+        (msgspec.structs.replace(parts, end=end), first.astype(np.int32)),
+        (in_further, step.astype(np.int32)),
+    ]
 
 
 def counted_steps(trace: Trace, step: str = "") -> Bool:

@@ -16,6 +16,9 @@ from torch_tb_profiler.model.phases import PHASES, phase_mask
 from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace
 
+_MIN_MEMBERS_TO_SELECT = 1_000
+"""Calls per group from which selecting a few of each group is faster than sorting all calls."""
+
 
 class Groups(msgspec.Struct, frozen=True):
     """Groups of calls. `which` int64[k]: the group of each call; `first` int64[g]: index of the first call."""
@@ -38,6 +41,10 @@ class Groups(msgspec.Struct, frozen=True):
         """Return the indices of the calls of one group."""
         return np.flatnonzero(self.which == group)
 
+    def order(self) -> Int64:
+        """Return int64[k]: the indices of all calls by group, ascending within each."""
+        return stable_order(self.which)
+
 
 def group(*keys: Int32 | Int64) -> Groups:
     """Group calls with equal keys; groups come in order of their first call."""
@@ -50,9 +57,14 @@ def group(*keys: Int32 | Int64) -> Groups:
     return Groups(rank[which], first[order])
 
 
-def count_pairs(groups: Groups, values: Int32 | Int64, count: int) -> Int64:
-    """Return int64[g]: how many distinct values, which lie in 0..count-1, the calls of each group have."""
-    pairs = np.sort(groups.which * count + values)
+def count_pairs(groups: Groups, order: Int64, values: Int32 | Int64, count: int) -> Int64:
+    """Return int64[g]: how many distinct values, which lie in 0..count-1, the calls of each group have.
+
+    order  `groups.order()`
+    """
+    pairs = groups.which * count + values
+    # Values that ascend do so in each group, too, so that nothing has to be sorted.
+    pairs = pairs[order] if (values[1:] >= values[:-1]).all() else np.sort(pairs)
     first = np.append(True, pairs[1:] != pairs[:-1]) if len(pairs) else np.empty(0, np.bool_)
     return np.bincount(pairs[first] // max(count, 1), minlength=len(groups))
 
@@ -114,27 +126,42 @@ class OrderStatistics(msgspec.Struct, frozen=True):
 
 def order_statistics(groups: Groups, values: Int64, *shares: float) -> OrderStatistics:
     """Compute order statistics; quantiles (0.5: median) interpolate linearly, as numpy does by default."""
-    low, which = int(values.min(initial=0)), groups.which
-    span = int(values.max(initial=0)) - low + 1
-    if len(groups) * span < 2**62:
-        # Sorting numbers is several times faster than finding the order that sorts them.
-        ordered = np.sort(which * span + (values - low))
-        ordered -= np.repeat(np.arange(len(groups)) * span - low, groups.counts)
-    else:
-        ordered = values[np.lexsort((values, which))]
-    counts = groups.counts
+    which, counts = groups.which, groups.counts
     begin = np.cumsum(counts) - counts
+    places = [(counts - 1) * share for share in shares]
+    around = [
+        (below, np.minimum(below + 1, counts - 1)) for below in (np.floor(at).astype(np.int64) for at in places)
+    ]
+    ordered = _ordered_at(
+        groups, values, [np.zeros_like(counts), counts - 1, *(at for pair in around for at in pair)]
+    )
     quantiles = []
-    for share in shares:
-        at = (counts - 1) * share
-        below = np.floor(at).astype(np.int64)
-        above = np.minimum(below + 1, counts - 1)
+    for at, (below, above) in zip(places, around, strict=True):
         quantiles.append(ordered[begin + below] + (ordered[begin + above] - ordered[begin + below]) * (at - below))
     most = ordered[begin + counts - 1]
     candidates = np.flatnonzero(values == most[which])
     largest = np.empty(len(groups), np.int64)
     largest[which[candidates]] = candidates  # the last write wins
     return OrderStatistics(ordered[begin], most, largest, quantiles)
+
+
+def _ordered_at(groups: Groups, values: Int64, places: list[Int64]) -> Int64:
+    """Return the values by group, and within each such that those at its places are where sorting puts them."""
+    which, counts = groups.which, groups.counts
+    if len(groups) * _MIN_MEMBERS_TO_SELECT <= len(values):
+        ordered = values[groups.order()]
+        ends = np.cumsum(counts).tolist()
+        for begin, end, wanted in zip([0, *ends], ends, np.stack(places, axis=1).tolist(), strict=False):
+            ordered[begin:end].partition(sorted(set(wanted)))
+        return ordered
+    low = int(values.min(initial=0))
+    span = int(values.max(initial=0)) - low + 1
+    if len(groups) * span >= 2**62:
+        return values[np.lexsort((values, which))]
+    # Sorting numbers is several times faster than finding the order that sorts them.
+    ordered = np.sort(which * span + (values - low))
+    ordered -= np.repeat(np.arange(len(groups)) * span - low, counts)
+    return ordered
 
 
 def launch_times(trace: Trace, rows: Int32) -> Int64:
