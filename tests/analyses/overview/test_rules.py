@@ -16,7 +16,7 @@ from torch_tb_profiler.analyses.overview import kernel_rules
 from torch_tb_profiler.analyses.overview.advice import advice
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, no_advice_reason
 from torch_tb_profiler.model.health import is_truncated
-from torch_tb_profiler.views.overview.advice import RULE_WORDS
+from torch_tb_profiler.views.overview.rule_words import RULE_WORDS
 
 
 def list_advice(document: Document) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ class Job(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A sentence of `views/_shared/job/wording.py` by its template."""
+    """A sentence of `views/_shared/job/` by its template."""
 
     template: str
     says: str

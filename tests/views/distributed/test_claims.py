@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from tests.support.claims import templates_of
 from tests.support.job_views import sentences
 from tests.views.distributed.claims import CLAIMS, NO_CLAIMS, Claim, Job
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views._shared.job import wording
+from torch_tb_profiler.views._shared.job import causes, names, verdict
 from torch_tb_profiler.views.distributed.build import build
 
 
 def said_of(job: Job) -> str:
     return sentences(build(job.simulation.run().members(only=job.found), NoParams()))
-
-
-def _templates() -> Iterator[str]:
-    """Yield every template of the module: texts with a full stop or a place to fill in."""
-    for node in ast.walk(ast.parse(Path(wording.__file__).read_text(encoding="utf-8"))):
-        values: list[ast.expr] = []
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "text":
-            values = node.args[:1]
-        elif isinstance(node, ast.Assign) and [ast.unparse(each) for each in node.targets] == ["template"]:
-            values = [node.value]
-        yield from (
-            each.value for each in values if isinstance(each, ast.Constant) and isinstance(each.value, str)
-        )
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.template[:50])
@@ -43,4 +28,6 @@ def test_a_claim_is_made_where_it_holds_and_not_where_it_is_false(claim: Claim) 
 def test_every_template_has_a_job_that_makes_it_false() -> None:
     """A template that is new here needs one, too; what claims nothing is listed with the reason."""
     listed = [*(claim.template for claim in CLAIMS), *NO_CLAIMS]
-    assert sorted(set(_templates())) == sorted(listed)
+    assert sorted(
+        {template for module in (causes, names, verdict) for template in templates_of(module)}
+    ) == sorted(listed)

@@ -10,7 +10,7 @@ import pytest
 from tests.support.simulation.simulator import Delay, Simulation, ddp
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.view import Members, NoParams
-from torch_tb_profiler.views._shared.job.wording import _differing_dimensions
+from torch_tb_profiler.views._shared.job.causes import _differing_dimensions
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.payload.job import DistributedPayload

@@ -17,7 +17,7 @@ from torch_tb_profiler.analyses.distributed.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.view import Member, Members, NoParams
-from torch_tb_profiler.views._shared.job.wording import RANKS_TABLE, rank_names
+from torch_tb_profiler.views._shared.job.names import RANKS_TABLE, rank_names
 from torch_tb_profiler.views._shared.text import Phrase, Text, plain, worker_name
 from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.payload.job import DistributedPayload

@@ -329,6 +329,8 @@ NO_CLAIMS = {
     "{count} {are} left out.": "what was read: tests/views/overview/test_words.py",
     "{count} of {times} before the file ends.": "what was read: tests/views/overview/test_words.py",
     "{waiting}.": "the end of another sentence",
+    " ({place})": "part of another sentence",
+    "The example comes from {origin}.": "where it is: tests/analyses/overview/test_replayed_kernels.py",
     "Savings are upper bounds from measured time: what the advice removes isn't part of the recorded schedule.": (
         "where the gains come from: tests/views/overview/test_words.py"
     ),

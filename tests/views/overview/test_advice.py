@@ -18,8 +18,9 @@ from torch_tb_profiler.analyses.overview.kernel_rules import attention, chains, 
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views import SLUGS
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.overview.advice import RULE_WORDS, build_recommendation
+from torch_tb_profiler.views.overview.advice import build_recommendation
 from torch_tb_profiler.views.overview.build import build
+from torch_tb_profiler.views.overview.rule_words import RULE_WORDS
 
 
 def build_advice(id: str, case: str = "", **known: Any) -> Advice:

@@ -16,7 +16,7 @@ from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, Strag
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
 from torch_tb_profiler.view import Members, NoParams
 from torch_tb_profiler.views._shared.job.members import judge_members
-from torch_tb_profiler.views._shared.job.wording import verdict_headline
+from torch_tb_profiler.views._shared.job.verdict import verdict_headline
 from torch_tb_profiler.views._shared.text import plain, text
 from torch_tb_profiler.views.overview import ranks
 from torch_tb_profiler.views.overview.advice import build_recommendation

@@ -13,14 +13,12 @@ from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import Phrase, plain, text
 from torch_tb_profiler.views.kernels.build import build as build_kernels
 from torch_tb_profiler.views.kernels.payload import KernelsParams
-from torch_tb_profiler.views.overview.advice import build_recommendation
+from torch_tb_profiler.views.overview.advice import build_recommendation, no_advice_sentence, savings_note
 from torch_tb_profiler.views.overview.build import build
 from torch_tb_profiler.views.overview.payload import Average, Categories, HardwareUse, Step
 from torch_tb_profiler.views.overview.words import (
     critical_path_sentence,
     headline,
-    no_advice_sentence,
-    savings_note,
     step_sentence,
     steps_explanation,
 )

@@ -16,8 +16,9 @@ from torch_tb_profiler.cli.screens.serving import lay_out
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import first_sentence, plain, text
 from torch_tb_profiler.views.overview import ranks as beside_ranks
-from torch_tb_profiler.views.overview.advice import RULE_WORDS, build_recommendation
+from torch_tb_profiler.views.overview.advice import build_recommendation
 from torch_tb_profiler.views.overview.build import build as overview
+from torch_tb_profiler.views.overview.rule_words import RULE_WORDS
 from torch_tb_profiler.views.serving.build import TAB, build
 
 HEALTHY = Workload()

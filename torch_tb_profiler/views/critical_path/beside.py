@@ -29,7 +29,7 @@ from torch_tb_profiler.views._shared.job.members import (
     member_costs,
     members_coverage,
 )
-from torch_tb_profiler.views._shared.job.wording import coverage_sentence, verdict_headline
+from torch_tb_profiler.views._shared.job.verdict import coverage_sentence, verdict_headline
 from torch_tb_profiler.views._shared.text import link, sentences
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.payload import (

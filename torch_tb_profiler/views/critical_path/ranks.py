@@ -28,7 +28,8 @@ from torch_tb_profiler.views._shared.job.members import (
     judge_members,
     members_coverage,
 )
-from torch_tb_profiler.views._shared.job.wording import coverage_sentence, job_noun, verdict_headline
+from torch_tb_profiler.views._shared.job.names import job_noun
+from torch_tb_profiler.views._shared.job.verdict import coverage_sentence, verdict_headline
 from torch_tb_profiler.views._shared.text import link, reason_texts, sentences
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.payload import (

@@ -17,7 +17,8 @@ from torch_tb_profiler.views._shared.job.members import (
     judge_members,
     members_coverage,
 )
-from torch_tb_profiler.views._shared.job.wording import job_noun, verdict_headline
+from torch_tb_profiler.views._shared.job.names import job_noun
+from torch_tb_profiler.views._shared.job.verdict import verdict_headline
 from torch_tb_profiler.views.distributed import communication, ranks, stragglers
 from torch_tb_profiler.views.distributed.collectives import COLLECTIVE, COLLECTIVES
 from torch_tb_profiler.views.distributed.connections import CONNECTIONS

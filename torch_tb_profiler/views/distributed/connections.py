@@ -15,7 +15,7 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.grammar import agree, plural
 from torch_tb_profiler.view import Members, RunView
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members, judge_members
-from torch_tb_profiler.views._shared.job.wording import rank_names
+from torch_tb_profiler.views._shared.job.names import rank_names
 from torch_tb_profiler.views._shared.params import parse_texts
 from torch_tb_profiler.views._shared.text import Text, sentences, text
 from torch_tb_profiler.views.distributed.reasons import null_reasons

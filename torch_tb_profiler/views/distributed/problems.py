@@ -18,7 +18,7 @@ from torch_tb_profiler.views._shared.job.members import (
     member_rank,
     progress_phrase,
 )
-from torch_tb_profiler.views._shared.job.wording import RANKS_TABLE, rank_names, shorten_ranks
+from torch_tb_profiler.views._shared.job.names import RANKS_TABLE, rank_names, shorten_ranks
 from torch_tb_profiler.views._shared.text import Phrase, link, text, worker_name
 from torch_tb_profiler.views.distributed.payload.job import Problem
 from torch_tb_profiler.views.distributed.reasons import recording_options

@@ -15,19 +15,13 @@ from torch_tb_profiler.analyses.distributed.verdict import CommunicationShare, S
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import agree, plural, share_base
 from torch_tb_profiler.view import Members
+from torch_tb_profiler.views._shared.job.causes import cause_cell, cause_sentence, held_up_cell
 from torch_tb_profiler.views._shared.job.members import MAX_EXPLAINED_RANKS, compare_members, count_unread
-from torch_tb_profiler.views._shared.job.wording import (
-    MAX_NAMED_RANKS,
-    cause_cell,
-    cause_sentence,
+from torch_tb_profiler.views._shared.job.names import MAX_NAMED_RANKS, has_steps, job_noun, member_names, time_base
+from torch_tb_profiler.views._shared.job.verdict import (
     costliest_rank_sentence,
     coverage_sentence,
-    has_steps,
-    held_up_cell,
-    job_noun,
-    member_names,
     rank_differences_sentence,
-    time_base,
 )
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, shorten_frame, text
 from torch_tb_profiler.views.distributed.payload.job import (

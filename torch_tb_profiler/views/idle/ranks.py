@@ -13,7 +13,7 @@ from torch_tb_profiler.model.trace import Int64
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ, communication_parts, unread_ranks_sentence
 from torch_tb_profiler.views._shared.job.members import compare_members, count_unread, judge_members
-from torch_tb_profiler.views._shared.job.wording import coverage_sentence, verdict_headline
+from torch_tb_profiler.views._shared.job.verdict import coverage_sentence, verdict_headline
 from torch_tb_profiler.views._shared.text import Text, sentences, text
 from torch_tb_profiler.views.idle import words
 from torch_tb_profiler.views.idle.payload import AwaitedRank, IdleParams, IdlePayload, IdleStep

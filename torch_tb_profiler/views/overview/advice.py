@@ -1,423 +1,25 @@
-"""Advice in words: what to do, what was measured, what it saves, when it is shown, and when it doesn't apply."""
+"""Advice as the page shows it: its words, what it saves and where that comes from; or why there is none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from torch_tb_profiler.analyses.overview.device_rules import LATE_RATIO
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Basis, Finding, Gain
 from torch_tb_profiler.analyses.overview.kernel_rules.precision import TENSOR_CORE_MULTIPLES
-from torch_tb_profiler.analyses.overview.memory_rules import MEMORY_LIMIT_SHARE, MIN_OUTSIDE_SHARE
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import say_steps
+from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
-from torch_tb_profiler.views.overview.payload import Recommendation
+from torch_tb_profiler.views.overview.payload import Average, Recommendation
+from torch_tb_profiler.views.overview.rule_words import RULE_WORDS, RuleWords
+from torch_tb_profiler.views.overview.words import BUSY_CATEGORIES, MIN_IDLE_SHARE
 
 EXTRA_GAIN_RATIO = 1.1
 """A gain this many times the measured time needs an explanation."""
 
 BASES: Mapping[Basis, str] = {"what_if": "what-if", "share": "measured share", "ranks": "ranks compared"}
-
-_COST = f"at least {MIN_GAIN_SHARE:.0%} of the step"
-
-
-class RuleWords(msgspec.Struct, frozen=True):
-    """The words of one case of a rule. `title` and `text` are templates.
-
-    rule       when it is shown, after "Shown because"
-    exception  when it doesn't apply, after "Doesn't apply if"
-    code       what to write
-    more       why the replay saves more than `text` measures, where it does
-    late       whether a straggler looks the same in the file of one rank, which then is an exception, too
-    """
-
-    title: str
-    text: str
-    rule: str
-    exception: str
-    code: str = ""
-    more: str = ""
-    late: bool = False
-
-
-RULE_WORDS = {
-    ("data_loading", "process"): RuleWords(
-        "Load data in worker processes",
-        "For {time} of {base}, the training process loads the next batch and nothing else runs.",
-        f"waiting for the DataLoader costs {_COST}, and no worker processes were recorded",
-        "no CPU core is free for workers, or the dataset can't be opened in more than one process.",
-        "DataLoader(..., num_workers=4, pin_memory=True, persistent_workers=True)",
-    ),
-    ("data_loading", "workers"): RuleWords(
-        "Speed up the DataLoader workers",
-        "For {time} of {base}, training waits for the next batch, although worker processes load the data.",
-        f"waiting for the DataLoader costs {_COST}, although it has worker processes",
-        "all CPU cores are busy: then only cheaper decoding and augmentation help.",
-        "DataLoader(..., num_workers=8, prefetch_factor=4)  # more than now",
-    ),
-    ("data_loading", "same_cpu"): RuleWords(
-        "Find out why the DataLoader workers are late",
-        "For {time} of {base}, training waits for the next batch from worker processes. They run on the same CPU "
-        "as the training, so more of them may slow it down. What they do isn't recorded.",
-        f"waiting for the DataLoader's worker processes costs {_COST}, and no device works: the CPU computes",
-        "cores are idle while training waits: then more workers help.",
-        "torch.set_num_threads(n)  # leaves cores to the workers; profile a batch with num_workers=0",
-    ),
-    ("data_loading", "trainer"): RuleWords(
-        "Load the next batch while this one trains",
-        "For {time} of {base}, the trainer waits for data: loading takes {times} as long as the batch itself.",
-        f"the trainer's wait for its data loader costs {_COST}; how the loader works isn't recorded",
-        "no CPU core is free for more workers: then only cheaper decoding and augmentation help.",
-        "DataLoader(..., num_workers=8, pin_memory=True, persistent_workers=True)  # more than now",
-    ),
-    ("data_loading", "stalls"): RuleWords(
-        "Keep more batches ready",
-        "In {count} steps, training waits {message} for the next batch (median), but hardly in the others: {time} "
-        "per step, averaged over all steps but the first.",
-        "at least two steps after the first are far longer than a typical one because they wait for the "
-        f"DataLoader, which costs at least {MIN_GAIN_SHARE:.0%} of the mean step; typical steps wait for less",
-        "these are the first steps of an epoch: then persistent_workers=True keeps the workers alive.",
-        "DataLoader(..., num_workers=8, prefetch_factor=4, persistent_workers=True)  # more than now",
-    ),
-    ("start_up", ""): RuleWords(
-        "Record later steps to skip warm-up",
-        "For {time} of {base}, the {device} is idle during slow runtime calls, the longest {subject}{place}. Such "
-        "calls usually initialize something (a context, modules, the allocator's first blocks), so later steps "
-        "don't cost what is recorded here.",
-        f"calls of a millisecond or more that most steps don't make, while no device works, cost {_COST}",
-        "later steps make such calls, too.",
-        "torch.profiler.schedule(wait=1, warmup=5, active=3)",
-    ),
-    ("allocator", ""): RuleWords(
-        "Stop cudaMalloc/cudaFree during training",
-        "For {time} of {base}, the {device} is idle during {count} calls that allocate or free driver memory, the "
-        "longest {subject}{place}.",
-        f"most of at least three steps allocate or free driver memory, which costs {_COST}",
-        "each step calls torch.cuda.empty_cache(): then remove that call.",
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # in the environment",
-    ),
-    ("synchronization", ""): RuleWords(
-        "Remove per-step synchronization",
-        "{count} calls wait until the {device} has finished, and it is then idle for {time} of {base} until the "
-        "next launch. {most} of that follows {subject}{place}.",
-        f"idle time after calls that wait for the device, no longer than they waited, costs {_COST}",
-        "the host needs the value right away to decide what runs next.",
-        "losses.append(loss.detach())  # and .item() once, after the loop",
-        "Without these waits the host prepares the next launches while the {device} still works, so the saving "
-        "exceeds these gaps.",
-    ),
-    ("blocking_copies", ""): RuleWords(
-        "Copy without waiting",
-        "{count} calls wait for copies between host and {device}. The idle time until the next launch, and the "
-        "copies to the host while nothing computes, take {time} of {base}. {subject}{place} costs most.",
-        "idle time after calls that wait for copies, no longer than they waited, and copies to the host for which "
-        f"it waits while no kernel runs, cost {_COST}",
-        "the host needs the values right away to decide what runs next.",
-        "batch = batch.to(device, non_blocking=True)  # from DataLoader(..., pin_memory=True)\n"
-        "host.copy_(out, non_blocking=True); copied.record()  # host is pinned: read it after the event",
-        "Without these waits the host prepares the next launches while the {device} still works, so the saving "
-        "exceeds that.",
-    ),
-    ("host_code", "code"): RuleWords(
-        "Move host work off the training loop",
-        "For {time} of {base}, the {device} is idle while the host is in {subject}.",
-        f"idle stretches of over a millisecond, half of each in one frame or annotation, cost {_COST}",
-        "it depends on what the device computed just before.",
-    ),
-    ("host_code", "engine"): RuleWords(
-        "Move host work out of the iteration",
-        "For {time} of {base}, the {device} is idle while the host is in {subject}.",
-        f"idle stretches of over a millisecond, half of each in one frame or annotation, cost {_COST}",
-        "the next batch depends on its result: then only making it faster, or scheduling ahead, helps.",
-    ),
-    ("host_code", "alone"): RuleWords(
-        "Move {subject} out of the step",
-        "For {time} of {base}, the host is in {subject} and runs no operator.",
-        "of the stretches of over a millisecond without an operator, at least half are in one function that "
-        f"mostly runs none, which costs {_COST}",
-        "the step needs its result, or waits for it, right away: then only making it faster helps.",
-    ),
-    ("host_code", "operator"): RuleWords(
-        "Look into {subject}",
-        "For {time} of {base}, the {device} is idle while the host is in {subject}. An operator that takes a "
-        "millisecond computes on the CPU, waits for a lock or another thread, or runs for the first time.",
-        f"idle stretches of over a millisecond, half of each in one operator, cost {_COST}",
-        "it runs for the first time here and is faster in later steps.",
-    ),
-    ("host_code", "call"): RuleWords(
-        "Find out what {subject} waits for",
-        "For {time} of {base}, the host is in {subject} while no device work is recorded.",
-        f"idle stretches of over a millisecond, half of each in one runtime call, cost {_COST}",
-        "it waits for something that isn't in this file, such as work from before the recording.",
-    ),
-    ("launch_bound", ""): RuleWords(
-        "Reduce launch overhead",
-        "For {time} of {base}, the {device} is idle in many short gaps because the host hasn't launched the next "
-        "kernel yet; the median launched kernel, copy or memset takes {duration}. CUDA graphs, torch.compile or "
-        "fewer small operators help.",
-        f"gaps of up to a millisecond that end with a late launch cost {_COST}, and no graphs are replayed",
-        "shapes or control flow change from step to step. A larger batch helps as well, if it fits.",
-        'model = torch.compile(model, mode="reduce-overhead")  # captures CUDA graphs',
-    ),
-    ("launch_bound", "engine"): RuleWords(
-        "Replay iterations as CUDA graphs",
-        "For {time} of {base}, the {device} is idle in many short gaps because the host hasn't launched the next "
-        "kernel yet; the median launched kernel, copy or memset takes {duration}. A graph replay launches all "
-        "kernels of an iteration at once.",
-        f"gaps of up to a millisecond that end with a late launch cost {_COST}, and no graphs are replayed",
-        "most iterations hold prefills, whose sizes aren't captured.",
-        "vllm serve MODEL  # without --enforce-eager; SGLang: without --disable-cuda-graph",
-    ),
-    ("pageable_copies", ""): RuleWords(
-        "Copy from pinned memory",
-        "For {time} of {base}, {count} copies from pageable memory to the {device} run while nothing computes. "
-        "Copies from pinned memory can overlap with kernels, and the host doesn't wait for them.",
-        f"copies from pageable memory to the device, while no kernel runs, cost {_COST}",
-        "the very next kernel uses the data: then copy it a batch ahead.",
-        "DataLoader(..., pin_memory=True); batch.to(device, non_blocking=True)",
-    ),
-    ("pinned_copies", ""): RuleWords(
-        "Copy the next batch on a stream of its own",
-        "For {time} of {base}, {count} copies from pinned memory run on the stream of the kernels, which wait for "
-        "them. On another stream they overlap with the kernels of the batch before.",
-        f"copies from pinned memory to the device, on a stream that computes while no kernel runs, cost {_COST}",
-        "the data isn't known a batch ahead, or the device's memory has no room for a second batch.",
-        "with torch.cuda.stream(copies): batch = batch.to(device, non_blocking=True)\n"
-        "torch.cuda.current_stream().wait_stream(copies)  # a step later",
-    ),
-    ("optimizer_on_cpu", "fused"): RuleWords(
-        "Use the fused optimizer",
-        "{subject} calls its operators once per parameter, one of them {count} times per step. A fused step makes "
-        "one pass, which saves all but the longest operator: {time} of {base}.",
-        f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST} beyond "
-        "the operator with the most time",
-        "PyTorch is older than 2.4, parameters are sparse, or of a type that isn't floating point.",
-        "torch.optim.AdamW(model.parameters(), fused=True)",
-    ),
-    ("optimizer_on_cpu", "other"): RuleWords(
-        "Step with fewer operators",
-        "{subject} calls its operators once per parameter, one of them {count} times per step. Compiled to one "
-        "pass, a step saves all but the longest operator: {time} of {base}.",
-        f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST} beyond "
-        "the operator with the most time, and it has no fused version on the CPU",
-        "compiling it isn't possible, for example because it synchronizes with other processes.",
-        "step = torch.compile(optimizer.step)",
-    ),
-    ("small_collectives", "ddp"): RuleWords(
-        "Use larger gradient buckets",
-        "{subject} runs {count} times per step with a median of {message}, too little for its links: latency "
-        "makes up most of it. In one bucket, these gradients would save {time} of {base}.",
-        "a training step all-reduces at least 8 messages of up to 1 MiB, and what they take beyond the first "
-        f"one and 4 GB/s costs {_COST}",
-        "each bucket overlaps with the backward pass, which one large bucket at its end doesn't.",
-        "DistributedDataParallel(model, bucket_cap_mb=25, gradient_as_bucket_view=True)",
-        late=True,
-    ),
-    ("small_collectives", "loop"): RuleWords(
-        "Exchange gradients in buckets",
-        "{subject} runs {count} times per step with a median of {message}, one after the other: latency makes up "
-        "most of it. In one bucket, these messages would save {time} of {base}.",
-        "a training step all-reduces at least 8 messages of up to 1 MiB in a row, and what they take beyond the "
-        f"first one and 4 GB/s costs {_COST}",
-        "each result is needed before the next message is known.",
-        "flat = torch._utils._flatten_dense_tensors(grads)\n"
-        "dist.all_reduce(flat)  # once, then copy back; or wrap the model in DistributedDataParallel",
-        late=True,
-    ),
-    ("contention", ""): RuleWords(
-        "Give collectives fewer multiprocessors",
-        "While collectives run, {subject} takes {share} of its time alone, on equal sizes. What kernels take "
-        "longer beside collectives is {time} of {base}.",
-        "kernels of equal name and size have a median at least 15% longer beside collectives than alone (three "
-        f"calls of each), and the difference costs {_COST}",
-        "the collectives then take longer than the kernels gain: measure both.",
-        "NCCL_MAX_CTAS=8  # in the environment; or NCCL_MAX_NCHANNELS before NCCL 2.17",
-    ),
-    ("communication", "ddp_16_bit"): RuleWords(
-        "Exchange gradients less often",
-        "For {time} of {base}, 16-bit gradients are all-reduced{overlap}.",
-        "all-reduce of DistributedDataParallel in training, of gradients in 16-bit types, neither overlapped "
-        f"with kernels nor explained by waiting, costs {_COST}",
-        "the effective batch may not grow.",
-        "with model.no_sync(): ...  # all but every n-th batch",
-        late=True,
-    ),
-    ("communication", "ddp"): RuleWords(
-        "Exchange gradients less often, or compress them",
-        "For {time} of {base}, gradients are all-reduced{overlap}.",
-        f"all-reduce of DistributedDataParallel in training, neither overlapped with kernels nor explained by "
-        f"waiting, costs {_COST}",
-        "the effective batch may not grow and gradients may not be rounded.",
-        "with model.no_sync(): ...  # all but every n-th batch\nmodel.register_comm_hook(None, "
-        "bf16_compress_hook)",
-        late=True,
-    ),
-    ("communication", "fsdp"): RuleWords(
-        "Prefetch parameters",
-        "For {time} of {base}, parameters are gathered or gradients scattered{overlap}.",
-        f"all-gather and reduce-scatter of FSDP in training, neither overlapped with kernels nor explained by "
-        f"waiting, cost {_COST}",
-        "memory has no room for one more layer.",
-        "FSDP(..., forward_prefetch=True, backward_prefetch=BackwardPrefetch.BACKWARD_PRE)",
-        late=True,
-    ),
-    ("late_rank", ""): RuleWords(
-        "Find the straggler",
-        "For {time} of {base}, collectives (the longest: {subject}) take longer than their size and others of "
-        "their kind explain. Most likely they wait for another rank; add the other ranks' files to the run to "
-        "see which.",
-        f"collectives take more than {LATE_RATIO} times the median of their kind, or move less than 4 GB/s; this "
-        f"is more than half of the exposed communication and costs {_COST}",
-        "the link between the ranks is that slow, or was set up in these steps.",
-    ),
-    ("data_parallel", ""): RuleWords(
-        "Use DistributedDataParallel",
-        "One process drives {count} devices with DataParallel, and even the busiest doesn't compute for {time} of "
-        "{base}. With a process per device, none waits for the model to be copied or for the GIL.",
-        f"DataParallel uses several devices, and time in which the busiest doesn't compute costs {_COST}",
-        "the devices wait for data, which more processes don't load faster.",
-        "model = DistributedDataParallel(model, device_ids=[rank])  # torchrun --nproc-per-node=N",
-    ),
-    ("nccl_backend", ""): RuleWords(
-        "Use the NCCL backend",
-        "For {time} of {base}, {subject} passes gradients through host memory. These GPUs can exchange them "
-        "directly.",
-        f"GPUs that NCCL supports exchange gradients through gloo or MPI, which costs {_COST}",
-        "the model is on the CPU.",
-        'init_process_group("nccl")',
-    ),
-    ("mixed_precision", "fp16"): RuleWords(
-        "Run matrix products on Tensor Cores",
-        "Matrix products in float32 could run in float16 on this GPU's Tensor Cores. At peak speed they would "
-        "save {time} of {base}.{unknown}{sizes}",
-        f"float32 operators that could use Tensor Cores but don't cost {_COST} beyond the roofline with them",
-        "the model doesn't converge in float16, even with a gradient scaler.",
-        'with torch.autocast("cuda", dtype=torch.float16): ...',
-    ),
-    ("mixed_precision", "tf32"): RuleWords(
-        "Run matrix products on Tensor Cores",
-        "Matrix products in float32 could run in TF32 on this GPU's Tensor Cores. At peak speed they would "
-        "save {time} of {base}.{unknown}{sizes}",
-        f"float32 operators that could use Tensor Cores but don't cost {_COST} beyond the roofline with them",
-        "results need more than the 10 bits of precision of TF32.",
-        'torch.set_float32_matmul_precision("high")',
-    ),
-    ("layout_conversion", ""): RuleWords(
-        "Keep images in channels_last",
-        "For {time} of {base}, the host waits for {count} kernels that only convert between the layouts NCHW and "
-        "NHWC around convolutions.",
-        f"kernels that convert between NCHW and NHWC cost {_COST}",
-        "the model is in channels_last already: then an operator between the convolutions has no kernel for it.",
-        "model = model.to(memory_format=torch.channels_last)  # and its inputs",
-    ),
-    ("slow_products", "alignment"): RuleWords(
-        "Make matrix sizes multiples of 8",
-        "{count} products run in kernels for unaligned operands, the longest {subject}{place}. At peak speed they "
-        "would save {time} of {base}.",
-        f"products on Tensor Cores run in kernels that load less than 16 bytes at once, from inputs with a size "
-        f"that is no multiple of these; their time beyond the roofline costs {_COST}",
-        "only one tensor per step has the odd size, or padding adds more work than aligned kernels save.",
-        "torch.nn.functional.pad(x, (0, -x.shape[-1] % 8))  # sizes of 16-bit types: multiples of 8",
-    ),
-    ("slow_products", "older"): RuleWords(
-        "Update PyTorch's CUDA version",
-        "All matrix products on Tensor Cores run in kernels made for an older GPU, the longest {subject}{place}. "
-        "Most likely PyTorch was built with a CUDA version that has none for this GPU. At peak speed they would "
-        "save {time} of {base}.",
-        f"no product on Tensor Cores runs in a kernel named after the device's own generation; their time beyond "
-        f"the roofline costs {_COST}",
-        "PyTorch's CUDA version is made for this GPU already: then its library chose these kernels.",
-    ),
-    ("unfused_attention", "operators"): RuleWords(
-        "Use fused attention",
-        "Attention runs {count} times as a product, softmax and another product, which write the scores of all "
-        "pairs of tokens to memory and read them again. A fused kernel at peak speed would save {time} of {base}.",
-        f"batched products before and after a softmax of the first one's result cost {_COST} beyond the same "
-        f"products without memory traffic for the scores",
-        "the attention weights are needed themselves, or change in a way that no fused kernel supports.",
-        "torch.nn.functional.scaled_dot_product_attention(q, k, v)",
-    ),
-    ("unfused_attention", "fallback"): RuleWords(
-        "Give attention inputs that a fused kernel takes",
-        "scaled_dot_product_attention runs {count} times as a product, softmax and another product: no fused "
-        "kernel took its inputs. A fused kernel at peak speed would save {time} of {base}.",
-        f"scaled_dot_product_attention falls back to single operators, which cost {_COST} beyond the same "
-        "products without memory traffic for the scores",
-        "the head size, the mask or the dtype must stay.",
-        "with torch.nn.attention.sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION): ...  # warns why it cannot",
-    ),
-    ("elementwise_chains", ""): RuleWords(
-        "Fuse elementwise kernels",
-        "{count} chains of elementwise kernels run on tensors of the same size. If each kernel reads what the "
-        "one before wrote, as their sizes suggest, one kernel could do a whole chain. At peak speed, but no "
-        "faster than the shortest kernel of the chain, that would save {time} of {base}.",
-        "three or more elementwise kernels of different operators in a row on a stream, each with as many "
-        f"elements, cost {_COST} beyond one kernel that keeps what each writes for the next",
-        "they work on different tensors of the same size.",
-        "model = torch.compile(model)",
-    ),
-    ("optimizer_loop", "launches"): RuleWords(
-        "Step all parameters at once",
-        "{subject} calls an operator for each parameter, {count} times per step; the {device} is idle for {time} "
-        "of {base} until these are launched.",
-        "an optimizer calls one operator at least 8 times per step and no kernel for lists of parameters, and "
-        f"idle time in it costs {_COST}",
-        "it has no foreach or fused implementation, or parameters are sparse.",
-        "torch.optim.AdamW(model.parameters(), fused=True)  # or foreach=True",
-    ),
-    ("optimizer_loop", "kernels"): RuleWords(
-        "Step all parameters at once",
-        "{subject} calls an operator for each parameter, {count} times per step. At peak speed these kernels "
-        "would save {time} of {base}.",
-        f"an optimizer calls one operator at least 8 times per step and no kernel for lists of parameters; its "
-        f"kernels' time beyond the roofline costs {_COST}",
-        "it has no foreach or fused implementation, or parameters are sparse.",
-        "torch.optim.AdamW(model.parameters(), fused=True)  # or foreach=True",
-    ),
-    ("memory_limit", "training"): RuleWords(
-        "Free memory before you grow the batch",
-        "Allocations on {subject} reach {share} of its memory; a larger batch may not fit.",
-        f"allocated memory peaks above {MEMORY_LIMIT_SHARE:.0%} of the GPU's memory, in training",
-        "the batch stays as it is.",
-        "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)",
-    ),
-    ("memory_limit", "inference"): RuleWords(
-        "Free memory before you grow the batch",
-        "Allocations on {subject} reach {share} of its memory; a larger batch may not fit.",
-        f"allocated memory peaks above {MEMORY_LIMIT_SHARE:.0%} of the GPU's memory, without a backward pass",
-        "memory is reserved on purpose, for example as a KV cache.",
-        "with torch.inference_mode(): ...",
-    ),
-    ("memory_peak", ""): RuleWords(
-        "Lower the peak outside of the steps",
-        "Allocations on {subject} reach {share} of its memory outside of the steps, which reach {message}. That "
-        "peak decides what fits, not the batch.",
-        f"allocated memory peaks outside of the steps, above {MIN_OUTSIDE_SHARE:.0%} of the GPU's memory and at "
-        "least 10% above the peak in the steps",
-        "other runs don't have what allocates it, such as an evaluation or a search for the fastest kernels.",
-        'torch.load(path, map_location="cpu", mmap=True)  # a checkpoint; build the model on the meta device',
-    ),
-    ("memory_growth", ""): RuleWords(
-        "Stop live memory from growing",
-        "Live memory on {subject} rises by {message} per step{operator}.",
-        "after the first step, live memory at the ends of steps rises in three of four, by at least 1% of the "
-        "peak altogether",
-        "a cache fills that has a limit.",
-        "losses.append(loss.item())  # keeps no graph; write results to a preallocated tensor, not torch.cat",
-    ),
-    ("reserved_growth", ""): RuleWords(
-        "Keep the allocator from fragmenting",
-        "Memory reserved on {subject} rises by {message} per step while tensors use no more: free blocks don't "
-        "fit what is allocated.",
-        "after the first step, reserved memory rises in three of four, by at least 1% of its peak altogether, "
-        "and the peaks of the steps by less than half of that",
-        "sizes repeat in later steps: then the allocator has seen them all.",
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # in the environment",
-    ),
-}
-"""(id of a rule, case) -> its words."""
 
 
 def build_recommendation(
@@ -535,3 +137,79 @@ def _evidence(finding: Finding) -> str:
         return link("distributed")
     window = None if finding.window is None else f"{finding.window[0]}-{finding.window[1]}"
     return link("trace", event=finding.event, at=window)
+
+
+def savings_note(
+    recommendations: Sequence[Recommendation], explained: float | None, reason: str | None, *, alone: bool = False
+) -> Text:
+    """Say where the estimated savings come from and what they leave out.
+
+    reason  why nothing is replayed
+    alone   whether the trace is of one rank of several, which waits less if the others follow the advice as well
+    """
+    bases = {recommendation.basis for recommendation in recommendations} - {None}
+    if not bases:
+        return ()
+    job = text("Savings are for this rank alone: if all ranks change, the job may save more.") if alone else ()
+    if reason is not None:
+        return sentences(
+            text(
+                "This trace can't be replayed reliably: {reason}. Savings are upper bounds from measured time.",
+                reason=reason,
+            ),
+            job,
+        )
+    if bases == {"share"}:
+        return sentences(
+            text(
+                "Savings are upper bounds from measured time: what the advice removes isn't part of the recorded "
+                "schedule."
+            ),
+            job,
+        )
+    return sentences(
+        text(
+            "Estimates replay the recorded schedule without the time the advice removes. The replay reproduces "
+            "{share} of this trace (at least {least} needed). Savings overlap, so they don't add up. {path} lists "
+            "what a replay leaves out.",
+            share=format_ratio(explained),
+            least=format_ratio(MIN_EXPLAINED_SHARE),
+            path=Phrase("Critical path", link("critical_path")),
+        ),
+        job,
+    )
+
+
+def no_advice_sentence(average: Average | None, reason: str | None, kind: str | None, noun: str = "step") -> Text:
+    """Say why there is no advice. Where a device is idle, that doesn't mean that nothing can be done.
+
+    kind  of the devices, None where no device work is recorded
+    noun  what a step is, see `steps.step_noun`
+    """
+    if reason is not None:
+        return text("No advice: {reason}.", reason=reason)
+    if average is None or average.duration_ns <= 0:
+        return text("No advice: there is no complete {noun}.", noun=noun)
+    busy = sum(getattr(average.categories, name) or 0.0 for name in BUSY_CATEGORIES) / average.duration_ns
+    if kind is not None and 0 < busy < 1 - MIN_IDLE_SHARE:
+        return text(
+            "No known fix would save {share} or more. Look at the gaps on the {timeline}.",
+            share=format_ratio(MIN_GAIN_SHARE),
+            timeline=Phrase("timeline", link("trace")),
+        )
+    if average.outliers:
+        return text(
+            "Nothing stands out in typical {noun}s: no known fix would save {share} or more of one.",
+            noun=noun,
+            share=format_ratio(MIN_GAIN_SHARE),
+        )
+    return text("Nothing stands out: no known fix would save {share} or more.", share=format_ratio(MIN_GAIN_SHARE))
+
+
+def no_iteration_advice_sentence() -> Text:
+    """Say that no advice of the Overview applies to an engine, and where there is some."""
+    return text(
+        "No known fix outside the engine's settings would save {share} or more; {serving} says what to set.",
+        share=format_ratio(MIN_GAIN_SHARE),
+        serving=Phrase("Serving", link("serving")),
+    )

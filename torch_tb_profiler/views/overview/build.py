@@ -50,7 +50,12 @@ from torch_tb_profiler.views._shared.text import (
 )
 from torch_tb_profiler.views._shared.wording import truncation_sentence
 from torch_tb_profiler.views.overview import words
-from torch_tb_profiler.views.overview.advice import build_recommendation
+from torch_tb_profiler.views.overview.advice import (
+    build_recommendation,
+    no_advice_sentence,
+    no_iteration_advice_sentence,
+    savings_note,
+)
 from torch_tb_profiler.views.overview.payload import Average, HardwareUse, Overview, Recommendation
 from torch_tb_profiler.views.overview.ranks import build_beside_ranks
 from torch_tb_profiler.views.overview.recorded import (
@@ -98,7 +103,7 @@ def build(trace: Trace, params: NoParams) -> Overview:
         explanation=sentences(first.explanation, path, words.leak_sentence(trace, first.step_noun)),
         spent=spent,
         hardware=hardware,
-        gains=words.savings_note(recommendations, schedule(trace).explained_share, reason, alone=alone),
+        gains=savings_note(recommendations, schedule(trace).explained_share, reason, alone=alone),
         recommendations=recommendations,
         no_advice=() if recommendations else _no_advice(trace, first.average, kind),
         reasons=reasons,
@@ -119,8 +124,8 @@ def _no_advice(trace: Trace, average: Average | None, kind: str | None) -> Text:
     """Say why there is no advice, or that only the engine's settings help."""
     reason = no_advice_reason(trace)
     if reason is None and serving_advice(trace):
-        return words.no_iteration_advice_sentence()
-    return words.no_advice_sentence(average, reason, kind, step_noun(trace))
+        return no_iteration_advice_sentence()
+    return no_advice_sentence(average, reason, kind, step_noun(trace))
 
 
 def build_preview(trace: Trace, params: NoParams) -> Overview:
@@ -171,7 +176,7 @@ def _build_measured(trace: Trace) -> Overview:
             build_recommendation(each, base, device_noun(kind), alone=_communicates(trace), noun=step_noun(trace))
             for each in measured_advice(trace)
         ],
-        no_advice=() if reason is None else words.no_advice_sentence(average, reason, kind, step_noun(trace)),
+        no_advice=() if reason is None else no_advice_sentence(average, reason, kind, step_noun(trace)),
         beside=(),
         waiting=None,
         reasons=reason_texts(reasons),

@@ -15,6 +15,7 @@ from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.grammar import agree, share_base, with_article
 from torch_tb_profiler.model.health import HealthNote, is_truncated
 from torch_tb_profiler.view import Members, NoParams
+from torch_tb_profiler.views._shared.job.causes import cause_sentence
 from torch_tb_profiler.views._shared.job.exposed import (
     MAX_RANKS_READ,
     CommunicationParts,
@@ -29,12 +30,10 @@ from torch_tb_profiler.views._shared.job.members import (
     judge_members,
     members_coverage,
 )
-from torch_tb_profiler.views._shared.job.wording import (
-    cause_sentence,
+from torch_tb_profiler.views._shared.job.names import rank_names, time_base
+from torch_tb_profiler.views._shared.job.verdict import (
     coverage_sentence,
     rank_differences_sentence,
-    rank_names,
-    time_base,
     verdict_headline,
 )
 from torch_tb_profiler.views._shared.text import (
@@ -47,10 +46,10 @@ from torch_tb_profiler.views._shared.text import (
     sentences,
     text,
 )
-from torch_tb_profiler.views.overview.advice import build_recommendation, gain_text
+from torch_tb_profiler.views.overview.advice import build_recommendation, gain_text, no_advice_sentence
 from torch_tb_profiler.views.overview.payload import Average, Overview, Recommendation
 from torch_tb_profiler.views.overview.recorded import recorded_device_type
-from torch_tb_profiler.views.overview.words import headline, no_advice_sentence
+from torch_tb_profiler.views.overview.words import headline
 
 _EVIDENCE = link("distributed")
 

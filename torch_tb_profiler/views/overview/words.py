@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.analyses.memory.growth import memory_growth
-from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE
 from torch_tb_profiler.analyses.roofline.tokens import TokenCounts
 from torch_tb_profiler.analyses.shared.memory_curve import default_device, memory_levels
 from torch_tb_profiler.base.format import format_bytes, format_duration, format_number, format_ratio
 from torch_tb_profiler.base.grammar import agree, capitalize, plural
-from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.text import (
     Phrase,
@@ -293,73 +291,6 @@ def critical_path_sentence(
     return text("{share} is {part}{rest}.", share=share, part=part_text, rest=rest)
 
 
-def savings_note(
-    recommendations: Sequence[Recommendation], explained: float | None, reason: str | None, *, alone: bool = False
-) -> Text:
-    """Say where the estimated savings come from and what they leave out.
-
-    reason  why nothing is replayed
-    alone   whether the trace is of one rank of several, which waits less if the others follow the advice as well
-    """
-    bases = {recommendation.basis for recommendation in recommendations} - {None}
-    if not bases:
-        return ()
-    job = text("Savings are for this rank alone: if all ranks change, the job may save more.") if alone else ()
-    if reason is not None:
-        return sentences(
-            text(
-                "This trace can't be replayed reliably: {reason}. Savings are upper bounds from measured time.",
-                reason=reason,
-            ),
-            job,
-        )
-    if bases == {"share"}:
-        return sentences(
-            text(
-                "Savings are upper bounds from measured time: what the advice removes isn't part of the recorded "
-                "schedule."
-            ),
-            job,
-        )
-    return sentences(
-        text(
-            "Estimates replay the recorded schedule without the time the advice removes. The replay reproduces "
-            "{share} of this trace (at least {least} needed). Savings overlap, so they don't add up. {path} lists "
-            "what a replay leaves out.",
-            share=format_ratio(explained),
-            least=format_ratio(MIN_EXPLAINED_SHARE),
-            path=Phrase("Critical path", link("critical_path")),
-        ),
-        job,
-    )
-
-
-def no_advice_sentence(average: Average | None, reason: str | None, kind: str | None, noun: str = "step") -> Text:
-    """Say why there is no advice. Where a device is idle, that doesn't mean that nothing can be done.
-
-    kind  of the devices, None where no device work is recorded
-    noun  what a step is, see `steps.step_noun`
-    """
-    if reason is not None:
-        return text("No advice: {reason}.", reason=reason)
-    if average is None or average.duration_ns <= 0:
-        return text("No advice: there is no complete {noun}.", noun=noun)
-    busy = sum(getattr(average.categories, name) or 0.0 for name in BUSY_CATEGORIES) / average.duration_ns
-    if kind is not None and 0 < busy < 1 - MIN_IDLE_SHARE:
-        return text(
-            "No known fix would save {share} or more. Look at the gaps on the {timeline}.",
-            share=format_ratio(MIN_GAIN_SHARE),
-            timeline=_TIMELINE,
-        )
-    if average.outliers:
-        return text(
-            "Nothing stands out in typical {noun}s: no known fix would save {share} or more of one.",
-            noun=noun,
-            share=format_ratio(MIN_GAIN_SHARE),
-        )
-    return text("Nothing stands out: no known fix would save {share} or more.", share=format_ratio(MIN_GAIN_SHARE))
-
-
 def redirect_operator_links(texts: Text, has_operators: bool) -> Text:
     """Return `texts`; without recorded operators the host runs annotated code, which the timeline shows."""
     if has_operators:
@@ -466,15 +397,6 @@ def iterations_sentence() -> Text:
     """Say what a step is in the trace of an inference engine, and which tab says more."""
     return text(
         "{serving} shows what an iteration of the engine costs and what to set.",
-        serving=Phrase("Serving", link("serving")),
-    )
-
-
-def no_iteration_advice_sentence() -> Text:
-    """Say that no advice of the Overview applies to an engine, and where there is some."""
-    return text(
-        "No known fix outside the engine's settings would save {share} or more; {serving} says what to set.",
-        share=format_ratio(MIN_GAIN_SHARE),
         serving=Phrase("Serving", link("serving")),
     )
 
