@@ -114,14 +114,15 @@ def covered_time_before(merged: Intervals, times: Int64) -> Int64:
 
 def _covered_before(merged: Intervals, times: Int64, started: Int64) -> Int64:
     """Return the ns covered in (-inf, time), int64[k], given how many intervals have started at each time."""
-    if len(merged.starts) == 0:
+    if len(merged.starts) == 0 or len(times) == 0:
         return np.zeros(len(times), np.int64)
-    lengths = merged.ends - merged.starts
-    prefix = np.concatenate(([0], np.cumsum(lengths)))
-    before = prefix[started]
-    # The last interval that started may end after the time.
-    excess = np.where(started > 0, merged.ends[started - 1] - times, 0)
-    return before - np.maximum(excess, 0)
+    # The last interval that started may end after the time. Before the first one none does.
+    excess = np.concatenate((times.min(keepdims=True), merged.ends))[started]
+    excess -= times
+    np.maximum(excess, 0, out=excess)
+    covered = np.concatenate(([0], np.cumsum(merged.ends - merged.starts)))[started]
+    covered -= excess
+    return covered
 
 
 class OwnedIntervals(NamedTuple):

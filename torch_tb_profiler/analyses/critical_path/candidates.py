@@ -124,12 +124,9 @@ def _candidate(trace: Trace, target: str) -> SpeedupCandidate | None:
         length = (path.end - path.begin)[(path.kind == PathSegmentKind.HOST) & typical[path.step]]
         return SpeedupCandidate(target, int(length.sum()), 0, None, NO_CODE)
     if part.items.any():
-        mine = part.items & _typical_items(trace)
-        device = (path.kind == PathSegmentKind.DEVICE) & typical[path.step]
-        spent = np.zeros(len(graph.items), np.int64)
-        np.add.at(spent, path.ref[device], (path.end - path.begin)[device])
-        path_ns = int(spent[mine].sum())
-        return _candidate_with_calls(target, path_ns, graph.items.row[mine], spent[mine], slacks.items[mine])
+        mine = np.flatnonzero(part.items & _typical_items(trace))
+        spent = _item_path_time(trace)[mine]
+        return _candidate_with_calls(target, int(spent.sum()), graph.items.row[mine], spent, slacks.items[mine])
     if part.edges.any():
         calls = distinct(graph.edges.call[part.edges])
         calls = calls[_in_typical_steps(trace, trace.events.start[calls])]
@@ -139,17 +136,33 @@ def _candidate(trace: Trace, target: str) -> SpeedupCandidate | None:
         slack_ns = slacks.points[graph.edges.target[part.edges]]
         return _candidate_with_calls(target, int(spent.sum()), calls, spent, slack_ns)
     calls = part.rows[_in_typical_steps(trace, trace.events.start[part.rows])]
-    mine = (part.host > 0) & _in_typical_steps(trace, graph.points.time - 1)
+    mine = (part.host > 0) & _typical_points(trace)
     path_ns = _host_path_time(trace, target, part.rows)
     return _candidate_with_calls(target, path_ns, calls, _path_time(trace)[calls], slacks.points[mine])
 
 
+@derived
 def _typical_items(trace: Trace) -> Bool:
     """Return bool[n]: which items were launched in a typical step."""
     launched, inside = step_items(trace), np.zeros(len(schedule(trace).items), np.bool_)
     step = np.repeat(np.arange(len(launched.bounds) - 1), np.diff(launched.bounds))
     inside[launched.order[: launched.bounds[-1]][recorded_spans(trace).typical[step]]] = True
     return inside
+
+
+@derived
+def _typical_points(trace: Trace) -> Bool:
+    """Return bool[p]: which points end time of the host in a typical step."""
+    return _in_typical_steps(trace, schedule(trace).points.time - 1)
+
+
+@derived
+def _item_path_time(trace: Trace) -> Int64:
+    """Return ns of the path of the typical steps in each item: int64[n]."""
+    path, spent = critical_path(trace), np.zeros(len(schedule(trace).items), np.int64)
+    device = (path.kind == PathSegmentKind.DEVICE) & recorded_spans(trace).typical[path.step]
+    np.add.at(spent, path.ref[device], (path.end - path.begin)[device])
+    return spent
 
 
 def _in_typical_steps(trace: Trace, times: Int64) -> Bool:

@@ -12,7 +12,8 @@ so a few points draw the whole curve. Steps are the typical ones: those of a rep
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -96,7 +97,8 @@ def what_if_step_time(trace: Trace, target: str, percent: int) -> int:
 @derived
 def what_if_curves(trace: Trace, targets: tuple[str, ...]) -> Int64:
     """Return ns of the mean typical step at each of REDUCTION_PERCENTS: int64[targets, percents]."""
-    cases = [(parse_target(trace, target), percent) for target in targets for percent in REDUCTION_PERCENTS[1:]]
+    parts = [parse_target(trace, target) for target in targets]
+    cases = [(part, percent) for part in parts for percent in REDUCTION_PERCENTS[1:]]
     times = _replayed_step_times(trace, cases).reshape(len(targets), len(REDUCTION_PERCENTS) - 1)
     now = np.full((len(targets), 1), recorded_spans(trace).mean_ns[0])
     # Less work ends no step later, but the step before it may end even earlier: then the difference can rise.
@@ -139,20 +141,21 @@ def parse_target(trace: Trace, target: str) -> WhatIfTarget:
         options = ", ".join([*UNNAMED_TARGETS, *(f"{each}:NAME" for each in NAMED_TARGET_KINDS)])
         raise UsageError(f"{target!r} is not a what-if target", hint=f"one of {options}")
     graph = schedule(trace)
-    rows = np.empty(0, np.int32)
-    items, edges = np.zeros(len(graph.items), np.bool_), np.zeros(len(graph.edges.target), np.bool_)
     if kind == "host":
-        return WhatIfTarget(rows, graph.points.elapsed, items, np.zeros(len(items), np.int64), edges)
+        return _target_of(trace, host=graph.points.elapsed)
     if kind in ("device", "communication", "kernel", "collective"):
         items = _items_of_target(trace, kind, name)
+        if items.any():
+            return _target_of(trace, items=items, device=np.where(items, graph.items.end - graph.items.start, 0))
     elif kind == "sync":
         edges = (graph.edges.call >= 0) & (sync_names(trace) == string_code(trace, name))
+        if edges.any():
+            return _target_of(trace, edges=edges)
     else:
         rows = _slices_of_target(trace, kind, name)
-    if not (len(rows) or items.any() or edges.any()):
-        raise NotFoundError(f"the trace has no {target!r}")
-    device = np.where(items, graph.items.end - graph.items.start, 0)
-    return WhatIfTarget(rows, _host_time_between_points(trace, rows), items, device, edges)
+        if len(rows):
+            return _target_of(trace, rows=rows, host=_host_time_between_points(trace, rows))
+    raise NotFoundError(f"the trace has no {target!r}")
 
 
 def host_time_target(trace: Trace, during: Intervals) -> WhatIfTarget:
@@ -216,16 +219,20 @@ def sync_names(trace: Trace) -> Int32:
 
 def _target_of(trace: Trace, **parts: Any) -> WhatIfTarget:
     """Return a target of these parts and nothing else."""
+    return msgspec.structs.replace(_empty_target(trace), **parts)
+
+
+@derived
+def _empty_target(trace: Trace) -> WhatIfTarget:
     graph = schedule(trace)
     items, edges = len(graph.items), len(graph.edges.target)
-    empty = WhatIfTarget(
+    return WhatIfTarget(
         rows=np.empty(0, np.int32),
         host=np.zeros(len(graph.points), np.int64),
         items=np.zeros(items, np.bool_),
         device=np.zeros(items, np.int64),
         edges=np.zeros(edges, np.bool_),
     )
-    return msgspec.structs.replace(empty, **parts)
 
 
 def _items_of_target(trace: Trace, kind: str, name: str) -> Bool:
@@ -304,6 +311,15 @@ def replayed_durations(trace: Trace, cases: Sequence[tuple[WhatIfTarget, int]]) 
     return np.concatenate([_replay_batch(trace, graph, batch) for batch in batches])
 
 
+def _percents_by_part(
+    cases: Sequence[tuple[WhatIfTarget, int]],
+) -> Iterator[tuple[WhatIfTarget, list[tuple[int, int]]]]:
+    """Yield each part with (number of the case, percent) of the successive cases that remove it."""
+    for _, group in groupby(enumerate(cases), lambda each: id(each[1][0])):
+        of_part = list(group)
+        yield of_part[0][1][0], [(number, percent) for number, (_, percent) in of_part]
+
+
 def _replay_batch(trace: Trace, graph: Schedule, cases: Sequence[tuple[WhatIfTarget, int]]) -> Int64:
     duration = graph.items.end - graph.items.start
     since = np.maximum(graph.points.elapsed, 1)
@@ -313,13 +329,15 @@ def _replay_batch(trace: Trace, graph: Schedule, cases: Sequence[tuple[WhatIfTar
     # Nothing changes before the first step, so that all cases begin at the recorded time.
     begin = recorded_spans(trace).begin[0, :1]
     points, items = graph.points.time > begin, graph.items.start >= begin
-    for case, (part, percent) in enumerate(cases):
+    for part, case_of_percent in _percents_by_part(cases):
         # Scale down only where the host waited, too: the product of two long times would overflow.
         changed = np.flatnonzero(points & (part.host > 0))
         host, step = part.host[changed], graph.step[changed]
         host = np.where(step == since[changed], host, (host * (step / since[changed])).astype(np.int64))
-        steps[case, changed] -= host * percent // 100
-        changed = np.flatnonzero((part.device > 0) & items)
-        durations[case, changed] -= part.device[changed] * percent // 100
-        removed[case] = part.edges & points[graph.edges.target] & (percent == 100)
+        working = np.flatnonzero((part.device > 0) & items)
+        device = part.device[working]
+        for case, percent in case_of_percent:
+            steps[case, changed] -= host * percent // 100
+            durations[case, working] -= device * percent // 100
+            removed[case] = part.edges & points[graph.edges.target] & (percent == 100)
     return step_spans(trace, replay(trace, steps, durations, removed)).durations
