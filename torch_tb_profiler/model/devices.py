@@ -38,8 +38,10 @@ def device_ids(trace: Trace) -> Int64:
     """Return the device of every event, int64[n]: argument `device`, else the pid of device work, else ABSENT."""
     device = trace.arg_int("device")
     rows = rows_of_kind(trace, *DEVICE_KINDS)
-    known = ascend.device_numbers(trace)[trace.events.thread]
-    device[known != ABSENT] = known[known != ABSENT]
+    of_threads = ascend.device_numbers(trace)
+    if (of_threads != ABSENT).any():
+        known = of_threads[trace.events.thread]
+        device[known != ABSENT] = known[known != ABSENT]
     missing = rows[device[rows] == ABSENT]
     if len(missing):
         pids = np.array([_number_in(thread.pid) for thread in trace.threads] + [int(ABSENT)], np.int64)

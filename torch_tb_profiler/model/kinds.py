@@ -190,7 +190,7 @@ def _rows_of_kinds(trace: Trace, wanted: tuple[Kind, ...]) -> npt.NDArray[np.int
     return np.sort(np.concatenate(parts), kind="stable")
 
 
-@derived
+@stored
 def _rows_by_kind(trace: Trace) -> list[npt.NDArray[np.int32]]:
     """Return the rows of each Kind's slices, in file order."""
     rows = np.flatnonzero(slice_mask(trace)).astype(np.int32)

@@ -97,10 +97,17 @@ def test_answers_from_read_tables_are_those_from_derived_ones(
         "torch_tb_profiler.model.schedule.items.device_items",
         "torch_tb_profiler.model.work.operator_work.operator_work",
         "torch_tb_profiler.analyses.schedule.causes.thread_states.0",
+        "torch_tb_profiler.model.kernels.short_names.short_kernel_names",
     } <= writes.keys()
     writes.clear()
     assert answers(runs, tmp_path, asked()) == derived
     assert not writes  # all were read
+
+
+def test_what_a_user_types_is_part_of_no_file_s_name(runs: Path, tmp_path: Path, writes: Counter[str]) -> None:
+    answers(runs, tmp_path, [Ask("roofline", "training", {"peaks": "bf16=989,hbm=3352"})])
+    assert writes
+    assert not [name for name in writes if "=" in name]
 
 
 def test_damaged_tables_and_those_of_another_type_are_derived_again(

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from torch_tb_profiler.base.intervals import merge
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, slice_mask
@@ -92,7 +92,7 @@ def backend_from_kernel(name: str) -> str:
     return next((library for library in _LIBRARIES if library in lower), "custom")
 
 
-@derived
+@stored
 def is_communication_kernel(trace: Trace) -> Bool:
     """Return bool[n]: device kernels with collective metadata, with such a name, or on a network engine."""
     kernel = (event_kinds(trace) == Kind.KERNEL) & slice_mask(trace)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
@@ -134,7 +134,7 @@ def _inductor_family(kind: str, operators: str) -> str:
     return "norm" if "norm" in operators else "softmax" if "softmax" in operators else "reduction"
 
 
-@derived
+@stored
 def family_codes(trace: Trace) -> npt.NDArray[np.int8]:
     """Return the family of all device work, int8[n], as an index into FAMILIES; NO_FAMILY for other events.
 

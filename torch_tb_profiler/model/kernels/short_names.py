@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.kernels.families import family_of_name
 from torch_tb_profiler.model.kernels.identifiers import KernelIdentifiers, parse_identifiers
@@ -96,7 +96,7 @@ _WORDS = {
 _OPAQUE = lazy_regex(r"OpaqueType<(\d+)")
 
 
-@derived
+@stored
 def short_kernel_names(trace: Trace) -> Mapping[str, str]:
     """Return the short name of every kernel of a trace by its full name; all are distinct."""
     return short_names(names_of_kind(trace, Kind.KERNEL))

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.kernels.families import family_of_name
@@ -117,7 +117,7 @@ ELIGIBLE_OPERATORS = frozenset(
 """Operators that run on Tensor Cores if dtype and shape allow it."""
 
 
-@derived
+@stored
 def uses_tensor_cores(trace: Trace) -> npt.NDArray[np.int8]:
     """Return TC_YES, TC_NO, or TC_UNKNOWN for kernels, int8[n], by their names; TC_NO for other events."""
     vendor = device_kind(trace)

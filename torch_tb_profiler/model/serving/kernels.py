@@ -6,12 +6,11 @@ Template arguments don't count: `flash_fwd_splitkv_kernel<Flash_fwd_kernel_trait
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.kernels.families import family_of_name
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
@@ -58,7 +57,20 @@ class ServingKernels(msgspec.Struct, frozen=True):
 def serving_kernels(trace: Trace) -> ServingKernels:
     """Return what the names of the kernels tell about serving."""
     rows = rows_of_kind(trace, Kind.KERNEL)
-    names = trace.events.name[rows]
+
+    def mask(of_name: Bool) -> Bool:
+        found = np.zeros(len(trace), np.bool_)
+        if of_name.any():
+            found[rows] = of_name[trace.events.name[rows]]
+        return found
+
+    return ServingKernels(*map(mask, _masks_of_names(trace)))
+
+
+@stored
+def _masks_of_names(trace: Trace) -> tuple[Bool, Bool, Bool, Bool, Bool]:
+    """Return the columns of `ServingKernels` by name of a kernel: bool[strings + 1] each."""
+    names = trace.events.name[rows_of_kind(trace, Kind.KERNEL)]
 
     def mask(predicate: re.Pattern[str], whole: bool = False) -> Bool:
         def matches(name: str) -> object:
@@ -67,18 +79,13 @@ def serving_kernels(trace: Trace) -> ServingKernels:
             wrapped = path.endswith("kentry")
             return predicate.search(name[:4096] if whole or wrapped else path)
 
-        return mask_by_name(matches)
-
-    def mask_by_name(matches: Callable[[str], object]) -> Bool:
-        found = np.zeros(len(trace), np.bool_)
-        found[rows] = name_mask(trace.strings, matches, names)[names]
-        return found
+        return name_mask(trace.strings, matches, names)
 
     decode, prefill = mask(_DECODE), mask(_PREFILL)
-    by_family = mask_by_name(lambda name: family_of_name(name) == "attention")
+    by_family = name_mask(trace.strings, lambda name: family_of_name(name) == "attention", names)
     attention: Bool = by_family | decode | prefill
     kv_cache = mask(_KV_CACHE)
-    writes = mask_by_name(lambda name: "cache" in parse_identifiers(name).path.lower())
+    writes = name_mask(trace.strings, lambda name: "cache" in parse_identifiers(name).path.lower(), names)
     attention &= ~(writes & ~decode & ~prefill)
     # Argmax is a functor among the template arguments of a reduction.
-    return ServingKernels(decode, prefill & ~decode, attention, kv_cache, mask(_SAMPLER, whole=True))
+    return decode, prefill & ~decode, attention, kv_cache, mask(_SAMPLER, whole=True)

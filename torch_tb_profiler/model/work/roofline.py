@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.arrays import distinct_numbers
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import describe_device, device_ids, devices
 from torch_tb_profiler.model.hardware.peaks import DeviceRates, find_peaks
@@ -41,13 +41,21 @@ class RooflineTimes(msgspec.Struct, frozen=True):
 @derived
 def roofline_times(trace: Trace, requested: str) -> RooflineTimes:
     """Return the roofline times of all calls; `requested` and UsageError as in `find_peaks`."""
+    return _times_with(trace, device_peaks(trace, requested)) if requested else _usual_times(trace)
+
+
+@stored
+def _usual_times(trace: Trace) -> RooflineTimes:
+    return _times_with(trace, _usual_peaks(trace))
+
+
+def _times_with(trace: Trace, peaks: dict[int, DeviceRates]) -> RooflineTimes:
     work = operator_work(trace)
     owners = work.owners
     count = len(owners.calls)
     is_owned = owners.call >= 0
     first = _first_events(trace, owners.events[is_owned], owners.call[is_owned], count)
     device = device_ids(trace)[first]
-    peaks = device_peaks(trace, requested)
     is_communication = np.zeros(count, np.bool_)
     is_communication[owners.call[is_owned][is_communication_kernel(trace)[owners.events[is_owned]]]] = True
     rate, bandwidth = np.full(count, np.nan), np.full(count, np.nan)
@@ -69,6 +77,15 @@ def roofline_times(trace: Trace, requested: str) -> RooflineTimes:
 @derived
 def device_peaks(trace: Trace, requested: str) -> dict[int, DeviceRates]:
     """Return device id -> peak rates of every device with work; `requested` as in `find_peaks`."""
+    return _find_peaks_of_devices(trace, requested) if requested else _usual_peaks(trace)
+
+
+@stored
+def _usual_peaks(trace: Trace) -> dict[int, DeviceRates]:
+    return _find_peaks_of_devices(trace, "")
+
+
+def _find_peaks_of_devices(trace: Trace, requested: str) -> dict[int, DeviceRates]:
     return {
         device.id: find_peaks(describe_device(trace, device.id) or device, requested, trace.catalog)
         for device in devices(trace)

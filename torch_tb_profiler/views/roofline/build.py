@@ -20,7 +20,7 @@ from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.work.ownership import work_owners
+from torch_tb_profiler.model.work.operator_work import operator_work
 from torch_tb_profiler.model.work.roofline import device_peaks
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.text import reason_texts
@@ -126,7 +126,7 @@ def _name(trace: Trace, event: int, group_by: str) -> str:
     if group_by == "family":
         return FAMILIES[int(family_codes(trace)[event])]
     if group_by in ("operator", "shape"):
-        captured = work_owners(trace).captured_call(event)
+        captured = operator_work(trace).owners.captured_call(event)
         return name_of(trace, event) if captured is None else captured.operator
     if group_by == "kernel":
         return name_of(trace, event)
@@ -136,7 +136,7 @@ def _name(trace: Trace, event: int, group_by: str) -> str:
 
 
 def _shape(trace: Trace, event: int) -> str:
-    captured = work_owners(trace).captured_call(event)
+    captured = operator_work(trace).owners.captured_call(event)
     if captured is not None:
         return captured.inputs[0] or "" if captured.inputs else ""
     code = int(input_shape_codes(trace)[event])
