@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.base.arrays import sums_by_number
+
 Int64 = npt.NDArray[np.int64]
 
 
@@ -134,9 +136,7 @@ class OwnedIntervals(NamedTuple):
 
     def totals(self, count: int) -> Int64:
         """Return the covered ns of the owners 0 to count - 1, int64[count]."""
-        sums = np.zeros(count, np.int64)
-        np.add.at(sums, self.owner, self.ends - self.starts)
-        return sums
+        return sums_by_number(self.owner, self.ends - self.starts, count)
 
 
 def merge_by_owner(owner: npt.NDArray[np.integer[Any]], starts: Int64, ends: Int64) -> OwnedIntervals:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import wraps
+from functools import cached_property, wraps
 from inspect import signature
 from threading import Lock, RLock
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, get_type_hints
+
+import msgspec
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,6 +50,14 @@ class Memo(dict[Hashable, Any]):
 
     def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
         return Memo, ()
+
+
+class MemoizedStruct(msgspec.Struct, frozen=True, dict=True):
+    """A struct with a memo. A changed copy (`msgspec.structs.replace`) has one of its own."""
+
+    @cached_property
+    def _memo(self) -> Memo:
+        return Memo()
 
 
 class Memoized(Protocol):

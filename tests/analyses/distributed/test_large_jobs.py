@@ -14,9 +14,10 @@ from torch_tb_profiler.analyses.distributed import replay
 from torch_tb_profiler.analyses.distributed.costs import straggler_costs
 from torch_tb_profiler.analyses.distributed.groups import group_usage
 from torch_tb_profiler.analyses.distributed.job import DistributedJob, JobTable, build_job
-from torch_tb_profiler.analyses.distributed.matching import MATCH_METHODS, match_collectives
+from torch_tb_profiler.analyses.distributed.matching import MATCH_METHODS, has_own_time, match_collectives
 from torch_tb_profiler.analyses.distributed.totals import group_totals
 from torch_tb_profiler.base.intervals import merge
+from torch_tb_profiler.model.communication.collectives import TimingSource
 from torch_tb_profiler.model.trace import NO_CODE
 from torch_tb_profiler.views._shared.job.members import compare_members, judge_members
 from torch_tb_profiler.views.distributed.problems import build_problems
@@ -145,6 +146,13 @@ def test_four_times_as_many_ranks_take_four_times_as_much(monkeypatch: pytest.Mo
     small, large = _count_touched(64, monkeypatch), _count_touched(256, monkeypatch)
     assert large[0] == 4 * small[0] and small[1] > small[0]
     assert large[1] < 5 * small[1], "a scan of the entire table per rank or group would take sixteen times as much"
+
+
+def test_what_is_derived_from_a_job_is_derived_once_and_anew_for_a_changed_one() -> None:
+    job = compare_members(large_job(8)).job
+    assert has_own_time(job).all() and has_own_time(job) is has_own_time(job)
+    untimed = replace(job, table=replace(job.table, timing=np.full_like(job.table.timing, TimingSource.NONE)))
+    assert not has_own_time(untimed).any()
 
 
 def test_numbered_operations_are_matched_without_sorting_them(monkeypatch: pytest.MonkeyPatch) -> None:

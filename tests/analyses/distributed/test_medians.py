@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from torch_tb_profiler.analyses.distributed.medians import lower_medians, medians_of_others, middle_means
+from torch_tb_profiler.analyses.distributed.medians import (
+    group_medians,
+    lower_medians,
+    medians_of_others,
+    medians_without_each,
+    middle_means,
+)
 from torch_tb_profiler.model.trace import ABSENT
 
 
@@ -14,6 +20,19 @@ def test_middle_means_are_medians_rounded_towards_zero() -> None:
     values = rng.integers(-(10**15), 10**15, len(which))
     medians = middle_means(values, which, np.bincount(which))
     assert medians.tolist() == [int(np.median(values[which == number])) for number in range(30)]
+
+
+def test_medians_of_groups_may_be_halves() -> None:
+    which, values = np.array([1, 0, 1, 0, 1]), np.array([7, 2, -4, 5, 1])
+    assert group_medians(values, which, np.bincount(which)).tolist() == [3.5, 1]
+
+
+def test_the_median_without_each_value_is_that_of_the_others() -> None:
+    rng = np.random.default_rng(3)
+    for size in (2, 3, 4, 7, 8):
+        values = rng.integers(-5, 5, size) / 2  # with equal ones, in no order
+        alone = [np.median(np.delete(values, i)) for i in range(size)]
+        assert medians_without_each(values).tolist() == alone
 
 
 def test_medians_of_others_leave_each_value_out_in_turn() -> None:

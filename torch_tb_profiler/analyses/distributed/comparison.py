@@ -22,10 +22,11 @@ from torch_tb_profiler.analyses.distributed.waiting import (
     split_waiting,
 )
 from torch_tb_profiler.base.format import natural_sort_key
+from torch_tb_profiler.base.memo import MemoizedStruct
 from torch_tb_profiler.model.trace import ABSENT
 
 
-class RankComparison(msgspec.Struct, frozen=True):
+class RankComparison(MemoizedStruct, frozen=True):
     """A job's operations, matched to collectives, with waiting and arrivals.
 
     positions   worker -> its index in the job's sources

@@ -27,12 +27,13 @@ from torch_tb_profiler.analyses.distributed.late_once import (
     without_odd_steps,
 )
 from torch_tb_profiler.analyses.distributed.matching import Matching
+from torch_tb_profiler.analyses.distributed.medians import group_medians, medians_without_each
 from torch_tb_profiler.analyses.distributed.replay import JobReplay, ReplayResult, ReplayScenarios
 from torch_tb_profiler.analyses.distributed.uneven_work import even_split
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, work_windows
-from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.base.arrays import median
+from torch_tb_profiler.analyses.shared.grouping import dense_codes, group, positions_by_value
+from torch_tb_profiler.base.arrays import median, sums_by_number
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int64
 
 MAX_REPLAYED_RANKS = 24
@@ -110,9 +111,8 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     all_work, ranks = work_windows(job), len(job.sources)
     work = without_odd_steps(job, all_work)
     member = job.table.member[work.rows]
-    net, positive = np.zeros(ranks, np.int64), np.zeros(ranks, np.int64)
-    np.add.at(net, member, work.excess)
-    np.add.at(positive, member, np.maximum(work.excess, 0))
+    longer_work = work.excess
+    net, positive = (sums_by_number(member, each, ranks) for each in (longer_work, np.maximum(longer_work, 0)))
     replayed = np.argsort(-positive, kind="stable")[:MAX_REPLAYED_RANKS].tolist()
     sets = [*_late_hosts(job, net), *_largest_sets(net, ranks)]
     excess = _transfer_excess(job, matching, split)
@@ -227,9 +227,8 @@ def _largest_sets(net: Int64, ranks: int) -> list[tuple[tuple[int, ...], str | N
 
 def _slow_link_ranks(job: DistributedJob, matching: Matching, split: WaitingSplit, excess: Int64) -> list[int]:
     """Return the ranks whose collectives transfer longest beyond the typical time."""
-    sums = np.zeros(len(job.sources), np.int64)
     rows = np.flatnonzero(split.compared)
-    np.add.at(sums, job.table.member[rows], excess[matching.instance[rows]])
+    sums = sums_by_number(job.table.member[rows], excess[matching.instance[rows]], len(job.sources))
     return [rank for rank in np.argsort(-sums, kind="stable")[:MAX_SET_SIZE].tolist() if sums[rank] > 0]
 
 
@@ -247,12 +246,11 @@ def _lateness_sources(
     job: DistributedJob, split: WaitingSplit, matching: Matching, result: ReplayResult, replayed: Sequence[int]
 ) -> Int64:
     """Return int64[ranks], the rank whose lateness each rank passes on when it arrives last."""
-    late = np.zeros(len(job.sources), np.int64)
     rows = np.flatnonzero(split.compared)
     longest = np.zeros(len(matching), np.int64)
     np.maximum.at(longest, matching.instance[rows], split.waiting[rows])
     last = rows[split.waiting[rows] == 0]
-    np.add.at(late, job.table.member[last], longest[matching.instance[last]])
+    late = sums_by_number(job.table.member[last], longest[matching.instance[last]], len(job.sources))
     by = np.arange(len(late))
     if len(replayed):
         arrivals = result.arrivals[:, : len(replayed)].copy()
@@ -288,14 +286,12 @@ def _transfer_excess(job: DistributedJob, matching: Matching, split: WaitingSpli
     message = np.sort(np.stack([table.source[rows], table.target[rows]]), axis=0)
     channel = group(table.group[rows], *message).which
     similar = group(table.collective[rows], table.message[rows], matching.sizes[known])
-    for number in np.flatnonzero(np.bincount(similar.which) > 1).tolist():
-        same = np.flatnonzero(similar.which == number)
-        channels, which = np.unique(channel[same], return_inverse=True)
-        if len(channels) < 2:
+    for same in positions_by_value(similar.which, len(similar)):
+        which, channels = dense_codes(channel[same])
+        if channels < 2:
             continue
         transfer = split.transfer[rows[same]]
-        by_channel = np.array([median(transfer[which == i]) for i in range(len(channels))])
-        others = np.array([median(np.delete(by_channel, i)) for i in range(len(channels))])
+        others = medians_without_each(group_medians(transfer, which, np.bincount(which)))
         excess[known[same]] = np.maximum(transfer - others[which].astype(np.int64), 0)
     return excess
 
@@ -309,8 +305,9 @@ def _waiting_for_absent_ranks(job: DistributedJob, matching: Matching, split: Wa
     rows = examples[examples >= 0]
     waits = np.zeros(len(matching), np.int64)
     kinds = group(table.group[rows], table.collective[rows])
-    for number in range(len(kinds)):
-        same = rows[kinds.which == number]
+    rows_of = positions_by_value(kinds.which, len(kinds))
+    for number in np.unique(kinds.which[~matching.complete[matching.instance[rows]]]).tolist():
+        same = rows[rows_of[number]]
         sizes = table.message[same]
         order = np.argsort(-sizes, kind="stable")
         same, sizes = same[order], sizes[order]

@@ -15,6 +15,7 @@ from torch_tb_profiler.analyses.distributed.operations import concatenate_operat
 from torch_tb_profiler.analyses.distributed.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, positions_by_value
+from torch_tb_profiler.base.memo import MemoizedStruct
 from torch_tb_profiler.model.communication.groups import UNKNOWN_GROUP, ProcessGroup, parse_ranks
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64
 
@@ -70,7 +71,7 @@ class JobTable(msgspec.Struct, frozen=True):
         return len(self.member)
 
 
-class DistributedJob(msgspec.Struct, frozen=True):
+class DistributedJob(MemoizedStruct, frozen=True):
     """The ranks that are compared, and the table of their operations.
 
     groups   process groups as the ranks describe them; equal name and equal ranks make one group

@@ -10,7 +10,9 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
+from torch_tb_profiler.analyses.distributed.rank_summary import RANK_STEP
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int64
 
 MIN_RECURRING_RATIO = 0.25
@@ -42,6 +44,7 @@ class LateOnce(msgspec.Struct, frozen=True):
     name: str = ""
 
 
+@derived
 def typical_job_steps(job: DistributedJob) -> Bool:
     """Return bool[steps + 1]: which steps of the job are typical on at least half of the ranks that complete them.
 
@@ -55,11 +58,9 @@ def typical_job_steps(job: DistributedJob) -> Bool:
         if names not in numbers:
             numbers[names] = [codes[name] for name in names]
         which += numbers[names]
-    tables = [source.summary.steps.table() for source in job.sources]
+    table = np.frombuffer(b"".join([source.summary.steps.parts for source in job.sources]), RANK_STEP)
     complete, typical = (
-        np.bincount(which, np.concatenate([table[flag] for table in tables]), minlength=len(codes) + 1)
-        if which
-        else np.zeros(len(codes) + 1)
+        np.bincount(which, table[flag], minlength=len(codes) + 1) if which else np.zeros(len(codes) + 1)
         for flag in ("complete", "typical")
     )
     counted: Bool = 2 * typical >= complete

@@ -16,6 +16,7 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.job import DistributedJob, JobTable
 from torch_tb_profiler.analyses.distributed.order_matching import CollectiveTraits, match_by_order, ordinals
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, positions_by_value, stable_order
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.collectives import TimingSource
 from torch_tb_profiler.model.communication.events import DEVICE_BACKENDS, POINT_TO_POINT
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int64
@@ -96,6 +97,7 @@ def _instances(job: DistributedJob, keys: Int64) -> tuple[Int64, int]:
     return number[dense], count
 
 
+@derived
 def has_own_time(job: DistributedJob) -> Bool:
     """Return bool[k], True for operations with a time of their own.
 
@@ -108,6 +110,7 @@ def has_own_time(job: DistributedJob) -> Bool:
     return timed
 
 
+@derived
 def ranks_without_times(job: DistributedJob) -> list[int]:
     """Return the indices of workers whose operations all lack a time of their own."""
     member, count = job.table.member, len(job.sources)

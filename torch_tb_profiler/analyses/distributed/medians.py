@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from torch_tb_profiler.model.trace import ABSENT, Int64
+from torch_tb_profiler.model.trace import ABSENT, Float64, Int64
 
 
 def sort_by_group(which: Int64, values: Int64, count: int) -> Int64:
@@ -58,8 +58,26 @@ def middle_means(values: Int64, which: Int64, counts: Int64) -> Int64:
 
     counts  number of values of each group, at least 1
     """
+    return group_medians(values, which, counts).astype(np.int64)
+
+
+def group_medians(values: Int64, which: Int64, counts: Int64) -> Float64:
+    """Return float64[len(counts)], the median of each group, the mean of two middle values.
+
+    counts  number of values of each group, at least 1
+    """
     ordered = values[np.lexsort((values, which))]
     begin = np.cumsum(counts) - counts
     low, high = (ordered[begin + place].astype(np.float64) for place in ((counts - 1) // 2, counts // 2))
-    middles: Int64 = ((low + high) / 2).astype(np.int64)
+    middles: Float64 = (low + high) / 2
     return middles
+
+
+def medians_without_each(values: Float64) -> Float64:
+    """Return float64[k], for each of at least two values the median of the others."""
+    order = np.argsort(values, kind="stable")
+    ordered, position, others = values[order], np.arange(len(values)), len(values) - 1
+    low, high = (ordered[place + (place >= position)] for place in ((others - 1) // 2, others // 2))
+    medians = np.empty(len(values))
+    medians[order] = (low + high) / 2
+    return medians

@@ -91,9 +91,9 @@ class _Moments(msgspec.Struct, frozen=True):
 class _Savings:
     """The work that scenarios save before moments: in some scenarios on all ranks, in the others on few ranks."""
 
-    def __init__(self, typical: Bool, moments: _Moments, excess: Int64) -> None:
+    def __init__(self, typical: Bool, moments: _Moments, saved: Int64) -> None:
         everyone = typical.all(axis=0)
-        self._everyone, self._saved = np.flatnonzero(everyone), moments.saved(excess)[:, None]
+        self._everyone, self._saved = np.flatnonzero(everyone), saved[:, None]
         few = typical & ~everyone
         self._rows = np.flatnonzero(np.asarray(few.any(axis=1))[moments.member])
         self._amounts = self._saved[self._rows] * few[moments.member[self._rows]]
@@ -165,10 +165,10 @@ class JobReplay:
 
         work  the windows that the job was made of, perhaps with another typical work
         """
-        excess = _cumulative_excess(work.excess, self._member)
+        saved = self._saved(_cumulative_excess(work.excess, self._member))
         starts = range(0, max(scenarios.typical.shape[1], 1), _SCENARIOS_PER_BATCH)
         parts = [
-            self._run(_select(scenarios, slice(first, first + _SCENARIOS_PER_BATCH)), excess) for first in starts
+            self._run(_select(scenarios, slice(first, first + _SCENARIOS_PER_BATCH)), saved) for first in starts
         ]
         fields = ReplayResult.__struct_fields__
         return ReplayResult(
@@ -182,14 +182,17 @@ class JobReplay:
     def _unchanged(self) -> ReplayResult:
         """The replay in which no rank works as long as is typical, so that no excess counts."""
         nobody = ReplayScenarios(np.zeros((self.ranks, 1), np.bool_))
-        return self._run(nobody, np.zeros(len(self._member), np.int64))
+        return self._run(nobody, self._saved(np.zeros(len(self._member), np.int64)))
 
-    def _run(self, scenarios: ReplayScenarios, excess: Int64) -> ReplayResult:
+    def _saved(self, excess: Int64) -> list[Int64]:
+        """Return the ns of work saved before each of the three kinds of moments."""
+        return [moments.saved(excess) for moments in (self._reached, self._stalled, self._end)]
+
+    def _run(self, scenarios: ReplayScenarios, saved: list[Int64]) -> ReplayResult:
         """Replay the scenarios level by level."""
         columns = scenarios.typical.shape[1]
-        reach, stall, end = (
-            _Savings(scenarios.typical, moments, excess) for moments in (self._reached, self._stalled, self._end)
-        )
+        kinds = zip((self._reached, self._stalled, self._end), saved, strict=True)
+        reach, stall, end = (_Savings(scenarios.typical, moments, each) for moments, each in kinds)
         ends = np.zeros((len(self._runs) + 1, columns), np.int64)  # the last row: no previous operation
         resumed = np.zeros((len(self._stall) + 1, columns), np.int64)  # the last row: no stall yet
         arrivals = np.zeros((self.ranks, columns), np.int64)

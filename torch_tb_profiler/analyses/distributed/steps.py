@@ -25,6 +25,7 @@ from torch_tb_profiler.analyses.distributed.rank_summary import RANK_STEP
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.shared.payload_values import optional_floats
 from torch_tb_profiler.base.intervals import merge_by_owner
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int64
 
 
@@ -49,6 +50,7 @@ class StepColumns(msgspec.Struct, frozen=True):
     typical: Bool
 
 
+@derived
 def step_columns(comparison: RankComparison) -> StepColumns:
     """Return every step of every rank."""
     codes = {name: code for code, name in enumerate(comparison.job.steps)}

@@ -18,6 +18,7 @@ from torch_tb_profiler.analyses.distributed.waiting import Arrivals, WaitingSpli
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
 from torch_tb_profiler.analyses.shared.grouping import group, positions_by_value
+from torch_tb_profiler.base.arrays import sums_by_number
 from torch_tb_profiler.base.intervals import covered_time, merge, merge_by_owner
 from torch_tb_profiler.model.trace import NO_CODE, Int64
 
@@ -62,11 +63,10 @@ def stragglers(comparison: RankComparison, costs: StragglerCosts) -> list[Stragg
     table, count = job.table, len(job.sources)
     known = arrivals.attributable
     took_part = np.bincount(table.member[known[comparison.matching.instance] & split.compared], minlength=count)
-    last = arrivals.last[known]
+    last = np.sort(arrivals.last[known])  # by rank, then by time, in which they are looked up many times as fast
     times_last = np.bincount(table.member[last], minlength=count)
-    waiting = np.zeros(count, np.int64)
     compared = np.flatnonzero(split.compared)
-    np.add.at(waiting, table.member[compared], split.waiting[compared])
+    waiting = sums_by_number(table.member[compared], split.waiting[compared], count)
     delays = _delays(job, split, last, arrivals, _time_since_previous(job, costs.work)).tolist()
     rows = []
     for member in np.unique(table.member[compared]).tolist():

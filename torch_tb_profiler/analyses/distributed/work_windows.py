@@ -141,7 +141,9 @@ def _ready_times(
     at_the_latest  when it was ready at the latest
     """
     work = start - begin - stalls
-    exact = ~queued & ~np.roll(queued, 1)
+    asked = np.zeros(len(windows), np.bool_)
+    asked[windows.which[queued]] = True
+    exact = ~queued & ~np.roll(queued, 1) & asked[windows.which]
     typical = lower_medians(work[exact], windows.which[exact], len(windows))[windows.which]
     ready: Int64 = at_the_latest.copy()
     rows = np.flatnonzero(queued & (typical != ABSENT)).tolist()
