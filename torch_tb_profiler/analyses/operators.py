@@ -314,9 +314,14 @@ def _longest_calls(table: OperatorTable) -> Int32:
     """Return the longest call of each group, int32[g], the first of equally long ones."""
     calls, which = table.operators, table.groups.which
     host, device = calls.host_total[table.calls], calls.device_total[table.calls]
-    order = np.lexsort((np.arange(len(which)), -host, -device, which))
-    first = np.searchsorted(which[order], np.arange(len(table.groups)))
-    longest: Int32 = table.rows[order[first]]
+    chosen = np.arange(len(which))
+    for time in (device, host):
+        most = np.zeros(len(table.groups), np.int64)
+        np.maximum.at(most, which[chosen], time[chosen])
+        chosen = chosen[time[chosen] == most[which[chosen]]]
+    first = np.empty(len(table.groups), np.int64)
+    first[which[chosen[::-1]]] = chosen[::-1]  # the last write wins: the first call
+    longest: Int32 = table.rows[first]
     return longest
 
 

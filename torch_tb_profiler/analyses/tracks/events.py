@@ -14,7 +14,9 @@ FLOW_PHASES = b"stf"
 
 def event_phase_mask(trace: Trace, phases: bytes) -> Bool:
     """Return a mask, bool[n], of the events that have one of these phases."""
-    mask: Bool = np.isin(trace.events.phase, np.frombuffer(phases, np.uint8))
+    mask = np.zeros(len(trace), np.bool_)
+    for phase in phases:  # comparing bytes is ten times faster than looking each up among a few
+        mask |= trace.events.phase == phase
     return mask
 
 

@@ -45,13 +45,18 @@ def opening_extent(trace: Trace) -> Extent:
     corner. Without such slices, return the range of the entire recording.
     """
     total = extent(trace)
-    rows: Int32 = np.flatnonzero(all_slices(trace)).astype(np.int32)
-    start, end = trace.events.start[rows], event_ends(trace)[rows]
-    groups = tracks(trace).groups
+    start, end, groups = trace.events.start, event_ends(trace), tracks(trace).groups
+    inside = all_slices(trace) & (start >= total.begin) & (end <= total.end)
     is_program = np.array([groups[track.group].kind != "profiler" for track in tracks(trace).tracks], np.bool_)
-    rows = rows[(start >= total.begin) & (end <= total.end)]
-    rows = rows[is_program[tracks_of(trace, rows)]] if len(is_program) else rows[:0]
-    if len(rows) == 0:
+    # Only threads with something of the profiler's own are looked at event by event.
+    mixed = np.zeros(len(trace.threads) + 1, np.bool_)
+    mixed[[track.code for track, counts in zip(tracks(trace).tracks, is_program, strict=True) if not counts]] = (
+        True
+    )
+    doubtful: Int32 = np.flatnonzero(mixed[trace.events.thread] & inside).astype(np.int32)
+    if len(doubtful):
+        inside[doubtful] = is_program[tracks_of(trace, doubtful)]
+    if not inside.any():
         return total
-    begin, last = int(trace.events.start[rows].min()), int(event_ends(trace)[rows].max())
+    begin, last = int(start[inside].min()), int(end[inside].max())
     return Extent(begin, max(last, begin + 1), total.outside)

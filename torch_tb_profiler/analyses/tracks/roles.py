@@ -55,8 +55,9 @@ _ROLE_OF_KIND[list(GRAPH_NODE_KINDS)] = Role.GRAPH
 def event_roles(trace: Trace) -> npt.NDArray[np.int8]:
     """Return int8[n], the Role of every slice or instant (HOST for what is neither)."""
     role: npt.NDArray[np.int8] = _ROLE_OF_KIND[event_kinds(trace)]
-    on_engine = (thread_engines(trace) >= 0)[trace.events.thread]
-    role[on_engine & (role == Role.HOST)] = Role.DEVICE
+    engines = thread_engines(trace) >= 0
+    if engines.any():
+        role[engines[trace.events.thread] & (role == Role.HOST)] = Role.DEVICE
     role[event_phase_mask(trace, INSTANT_PHASES)] = Role.INSTANT
     return role
 
@@ -110,21 +111,23 @@ class ThreadEventCounts(msgspec.Struct, frozen=True):
 def count_thread_events(trace: Trace) -> ThreadEventCounts:
     """Count the slices and instants of every thread and role, and the sorts of them."""
     role, slices = event_roles(trace), all_slices(trace)
-    rows = np.flatnonzero(slices | (role == Role.INSTANT))
-    kind, is_slice = event_kinds(trace)[rows], slices[rows]
+    kind = event_kinds(trace)
     sorts = (
-        is_slice,
-        trace.events.start[rows] == ABSENT,
-        is_slice & (kind == Kind.PYTHON),
-        is_slice & (kind == Kind.SPAN),
-        is_memory_event(trace)[rows],
+        slices,
+        trace.events.start == ABSENT,
+        slices & (kind == Kind.PYTHON),
+        slices & (kind == Kind.SPAN),
+        is_memory_event(trace),
     )
-    # One code for all sorts of an event, so that all are counted in one pass.
-    code = (trace.events.thread[rows] * np.int64(len(Role)) + role[rows]) << len(sorts)
+    # One code for all sorts of an event, so that all are counted in one pass; the last is that of other events.
+    sort = np.zeros(len(trace), np.uint8)
     for bit, mask in enumerate(sorts):
-        code |= mask.astype(np.int64) << bit
+        sort |= mask.view(np.uint8) << np.uint8(bit)
     size = (len(trace.threads) * len(Role)) << len(sorts)
-    table = np.bincount(code, minlength=size).reshape(len(trace.threads), len(Role), -1)
+    code = trace.events.thread * np.int64(len(Role) << len(sorts))
+    code += (role.astype(np.int16) << len(sorts)) | sort
+    code[~(slices | (role == Role.INSTANT))] = size
+    table = np.bincount(code, minlength=size)[:size].reshape(len(trace.threads), len(Role), -1)
     combination = np.arange(table.shape[2])
     counts = [table[:, :, combination >> bit & 1 == 1].sum(2) for bit in range(len(sorts))]
     return ThreadEventCounts(

@@ -98,7 +98,7 @@ class MemoryRecords(msgspec.Struct, frozen=True):
 def is_memory_event(trace: Trace, name: str = ALLOCATION_EVENT) -> Bool:
     """Return bool[n]: allocations and releases, or the events of another name."""
     named = name_mask(trace.strings, name.__eq__)
-    has_name: Bool = named[trace.events.name]
+    has_name: Bool = named[trace.events.name] if named.any() else np.zeros(len(trace), np.bool_)
     return has_name
 
 
