@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
 from tests.support.traces import BUSY_HOST, draw
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
-from torch_tb_profiler.analyses.schedule.what_if import what_if_step_time
+from torch_tb_profiler.analyses.schedule.what_if import (
+    host_time_target,
+    host_time_targets,
+    what_if_step_time,
+)
+from torch_tb_profiler.base.intervals import Intervals, merge
 
 
 def test_a_slower_operator_does_not_wait_longer() -> None:
@@ -29,3 +37,23 @@ def test_what_runs_before_the_first_step_is_not_made_faster() -> None:
     spans = recorded_spans(trace)
     gained = int(spans.mean_ns[0]) - what_if_step_time(trace, "kernel:warm_up", 100)
     assert gained == 0
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_targets_summed_together_are_those_summed_alone(seed: int) -> None:
+    trace, random = (
+        draw(f"{BUSY_HOST}\nhost2 cuda_runtime cudaDeviceSynchronize 50 300"),
+        np.random.default_rng(seed),
+    )
+    # From before the first point to after the last; some intervals touch, and some hold several points.
+    borders = np.unique(random.integers(-100_000, 1_500_000, random.integers(2, 60)))
+    kept = random.random(len(borders) - 1) < 0.7
+    begin, end = borders[:-1][kept], borders[1:][kept]
+    part = random.integers(-1, 4, len(begin)).astype(np.int32)
+    lists = [[0], [1, 2], [2], []]
+    together = host_time_targets(trace, Intervals(begin, end), part, lists)
+    for numbers, found in zip(lists, together, strict=True):
+        mine = np.isin(part, numbers)
+        alone = host_time_target(trace, merge(begin[mine], end[mine]))
+        assert found.host.tolist() == alone.host.tolist()
+        assert not (found.items.any() or found.edges.any())

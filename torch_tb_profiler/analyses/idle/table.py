@@ -18,14 +18,14 @@ from torch_tb_profiler.analyses.schedule.segments import IdleSegments, counted_s
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import (
     WhatIfTarget,
-    host_time_target,
+    host_time_targets,
     max_curves,
     replay_unavailable_reason,
     savings_in_steps,
 )
 from torch_tb_profiler.analyses.shared.grouping import Groups, count_pairs, group, order_statistics
 from torch_tb_profiler.base.arrays import sums_by_number
-from torch_tb_profiler.base.intervals import merge
+from torch_tb_profiler.base.intervals import Intervals
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.schedule.items import clock_shift_ns
@@ -72,6 +72,11 @@ class IdleTable(msgspec.Struct, frozen=True):
     median: Float64
     emptied_by: Int32
     emptied_time: Int64
+
+    @property
+    def chosen(self) -> Int64 | slice:
+        """What selects the segments in the chosen steps; without copies if that is all of them."""
+        return slice(None) if len(self.selected) == len(self.segments.begin) else self.selected
 
     def members(self, *rows: int) -> Int64:
         """Return the positions in `segments` of the segments of these rows, ascending."""
@@ -153,24 +158,34 @@ def idle_gains(trace: Trace, table: IdleTable) -> IdleGains:
         rows_of_cause.setdefault(int(table.cause[row]), []).append(row)
     causes = list(dict.fromkeys(int(table.cause[row]) for row in rows))
     with_several_rows = [cause for cause in causes if len(rows_of_cause[cause]) > 1]
-    parts = [_idle_target(trace, table, [row]) for row in rows]
-    parts += [_idle_target(trace, table, rows_of_cause[cause]) for cause in with_several_rows]
+    of_causes = [rows_of_cause[cause] for cause in with_several_rows]
+    parts = _idle_targets(trace, table, [*([row] for row in rows), *of_causes])
     counted = table.counted[: recorded_spans(trace).end.shape[1]]
     saved = savings_in_steps(trace, parts, counted)
     idle = [int(table.time[row]) for row in rows]
     idle += [sum(int(table.time[row]) for row in rows_of_cause[cause]) for cause in with_several_rows]
     saved = [min(each) for each in zip(saved, idle, strict=True)]
     of_rows = dict(zip(rows, saved[: len(rows)], strict=True))
-    of_causes = dict(zip(with_several_rows, saved[len(rows) :], strict=True))
-    with_one_row = {cause: of_rows[rows_of_cause[cause][0]] for cause in causes if cause not in of_causes}
-    return IdleGains(of_rows, of_causes | with_one_row)
+    with_rows = dict(zip(with_several_rows, saved[len(rows) :], strict=True))
+    with_one_row = {cause: of_rows[rows_of_cause[cause][0]] for cause in causes if cause not in with_rows}
+    return IdleGains(of_rows, with_rows | with_one_row)
 
 
-def _idle_target(trace: Trace, table: IdleTable, rows: Sequence[int]) -> WhatIfTarget:
-    """Return the host's time in the idle segments of these rows as a what-if target."""
+def _idle_targets(trace: Trace, table: IdleTable, targets: Sequence[Sequence[int]]) -> list[WhatIfTarget]:
+    """Return the host's time in the idle segments of some rows as a what-if target, for each list of rows."""
     idle, shift = table.segments, clock_shift_ns(trace)
-    mine = table.members(*rows)
-    return host_time_target(trace, merge(idle.begin[mine] + shift, idle.end[mine] + shift))
+    # What only occurs together has one number, so that there are as few as possible.
+    lists_of_row: dict[int, list[int]] = {}
+    for number, rows in enumerate(targets):
+        for row in rows:
+            lists_of_row.setdefault(row, []).append(number)
+    numbers = {lists: number for number, lists in enumerate(dict.fromkeys(map(tuple, lists_of_row.values())))}
+    part_of_group = np.full(len(table.groups), NO_CODE, np.int32)
+    for row, lists in lists_of_row.items():
+        part_of_group[table.order[row]] = numbers[tuple(lists)]
+    during = Intervals(idle.begin[table.chosen] + shift, idle.end[table.chosen] + shift)
+    parts = [[number for lists, number in numbers.items() if target in lists] for target in range(len(targets))]
+    return host_time_targets(trace, during, part_of_group[table.groups.which], parts)
 
 
 def _queue_drains(trace: Trace, groups: Groups, drained_by: Int32, length: Int64) -> tuple[Int32, Int64]:

@@ -53,9 +53,16 @@ def idle_segments(trace: Trace, device: int, stream: int | None = None) -> IdleS
     """Return the idle time of a device, or of one of its streams, in the complete steps."""
     gaps = device_gaps(trace, device, stream)
     borders = steps(trace).starts
+    first, last = _steps_of(borders, gaps.begin, gaps.end)
     parts = [_host_parts(trace, gaps), *_device_parts(trace, gaps, device, stream)]
-    pieces = [msgspec.structs.astuple(part) + (step,) for each in parts for part, step in _cut_at(borders, each)]
+    pieces = [
+        msgspec.structs.astuple(piece) + (step,)
+        for part in parts
+        for piece, step in _cut_at(borders, part, first[part.window], (last > first)[part.window])
+    ]
+    del parts
     gap, begin, end, row, cause, in_step = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    del pieces
     order = np.argsort(begin, kind="stable")
     return IdleSegments(gaps, begin[order], end[order], cause[order], row[order], gap[order], in_step[order])
 
@@ -66,17 +73,19 @@ def _host_parts(trace: Trace, gaps: DeviceGaps) -> StateIntervals:
     own = split_by_state(trace, gaps.thread, gaps.begin + shift, gaps.late_until + shift)
     partner = _handoff_partners(trace)[gaps.thread[own.window]]
     waits = np.isin(own.cause, UNSPECIFIC_CAUSES) & (partner != NO_CODE)
-    waiting = np.flatnonzero(waits)
+    waiting, kept = np.flatnonzero(waits), np.flatnonzero(~waits)
     theirs = split_by_state(trace, partner[waiting], own.begin[waiting], own.end[waiting])
     mine = waiting[theirs.window]
     partner_counts = ~np.isin(theirs.cause, UNSPECIFIC_CAUSES)
     partner_counts |= (own.cause[mine] == Cause.UNRECORDED) & (theirs.cause != Cause.UNRECORDED)
     return StateIntervals(
-        np.append(own.window[~waits], own.window[mine]),
-        np.append(own.begin[~waits], theirs.begin) - shift,
-        np.append(own.end[~waits], theirs.end) - shift,
-        np.append(own.row[~waits], np.where(partner_counts, theirs.row, own.row[mine])).astype(np.int32),
-        np.append(own.cause[~waits], np.where(partner_counts, theirs.cause, own.cause[mine])).astype(np.int8),
+        np.append(own.window[kept], own.window[mine]),
+        np.append(own.begin[kept], theirs.begin) - shift,
+        np.append(own.end[kept], theirs.end) - shift,
+        np.append(own.row[kept], np.where(partner_counts, theirs.row, own.row[mine])).astype(np.int32, copy=False),
+        np.append(own.cause[kept], np.where(partner_counts, theirs.cause, own.cause[mine])).astype(
+            np.int8, copy=False
+        ),
     )
 
 
@@ -161,27 +170,41 @@ def _stream_sources(trace: Trace, gaps: DeviceGaps, following: Int64) -> tuple[I
     return np.where(source >= 0, work.row[source], NO_CODE).astype(np.int32), until
 
 
-def _cut_at(borders: Int64, parts: StateIntervals) -> list[tuple[StateIntervals, Int32]]:
-    """Cut parts where a step begins, so that each is in one step; return pieces, none empty, with their steps."""
-    first = np.maximum(np.searchsorted(borders, parts.begin, "right") - 1, 0)
-    last = np.maximum(np.searchsorted(borders, parts.end, "left") - 1, first)
-    crossing = np.flatnonzero(last > first)
+def _steps_of(borders: Int64, begin: Int64, end: Int64) -> tuple[Int32, Int32]:
+    """Return the first and the last of the steps, which begin at `borders`, that each interval lies in."""
+    first = np.maximum(np.searchsorted(borders, begin, "right") - 1, 0)
+    last = np.maximum(np.searchsorted(borders, end, "left") - 1, first)
+    return first.astype(np.int32), last.astype(np.int32)
+
+
+def _cut_at(
+    borders: Int64, parts: StateIntervals, step_of: Int32, may_cross: Bool
+) -> list[tuple[StateIntervals, Int32]]:
+    """Cut parts where a step begins, so that each is in one step; return pieces, none empty, with their steps.
+
+    step_of    the step of each part, which is overwritten where the part `may_cross` a border
+    """
+    doubtful = np.flatnonzero(may_cross)
+    first, last = _steps_of(borders, parts.begin[doubtful], parts.end[doubtful])
+    step_of[doubtful] = first
+    crosses = last > first
+    crossing, first, last = doubtful[crosses], first[crosses], last[crosses]
     if len(crossing) == 0:
-        return [(parts, first.astype(np.int32))]
+        return [(parts, step_of)]
     # Most parts are in one step: only what the others have in further steps is added.
-    further = (last - first)[crossing]
-    added = np.repeat(crossing, further)
-    step = np.arange(len(added)) - np.repeat(np.cumsum(further) - further, further) + first[added] + 1
+    further = last - first
+    added, last_of_added = np.repeat(crossing, further), np.repeat(last, further)
+    step = np.arange(len(added)) - np.repeat(np.cumsum(further) - further - first, further) + 1
     end = parts.end.copy()
-    end[crossing] = borders[first[crossing] + 1]
-    added_end = np.where(step < last[added], borders[np.minimum(step + 1, len(borders) - 1)], parts.end[added])
+    end[crossing] = borders[first + 1]
+    added_end = np.where(step < last_of_added, borders[np.minimum(step + 1, len(borders) - 1)], parts.end[added])
     nonempty = added_end > borders[step]  # two steps may begin at once
     added, step, added_end = added[nonempty], step[nonempty], added_end[nonempty]
     in_further = StateIntervals(
         parts.window[added], borders[step], added_end, parts.row[added], parts.cause[added]
     )
     return [
-        (msgspec.structs.replace(parts, end=end), first.astype(np.int32)),
+        (msgspec.structs.replace(parts, end=end), step_of),
         (in_further, step.astype(np.int32)),
     ]
 

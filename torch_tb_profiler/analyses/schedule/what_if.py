@@ -13,7 +13,7 @@ so a few points draw the whole curve. Steps are the typical ones: those of a rep
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import msgspec
@@ -22,7 +22,7 @@ import numpy as np
 from torch_tb_profiler.analyses.schedule.causes import Cause, slice_causes
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_spans
 from torch_tb_profiler.analyses.shared.grouping import stable_order
-from torch_tb_profiler.base.arrays import distinct
+from torch_tb_profiler.base.arrays import distinct, sums_by_number
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.intervals import Intervals, covered_time, covered_time_between, merge
@@ -165,6 +165,38 @@ def host_time_target(trace: Trace, during: Intervals) -> WhatIfTarget:
     for code in graph.points.threads.tolist():
         _fill_covered_times(trace, host, code, during)
     return _target_of(trace, host=host)
+
+
+def host_time_targets(
+    trace: Trace, during: Intervals, part: Int32, parts: Sequence[Sequence[int]]
+) -> list[WhatIfTarget]:
+    """Return the time of every host thread in some of these intervals, on the host's clock, as targets.
+
+    The intervals ascend and don't overlap; `part` numbers each, and a target consists of those of some numbers.
+    Each interval is looked at once per thread, however many targets there are.
+    """
+    points, count = (
+        schedule(trace).points,
+        max((number for numbers in parts for number in numbers), default=-1) + 1,
+    )
+    time = np.zeros((count + 1, len(points)), np.int64)  # the last row is that of intervals in no target
+    part = np.where((part >= 0) & (part < count), part, count)
+    for low, high in pairwise(points.bounds.tolist()):
+        times = points.time[low:high]
+        started = np.searchsorted(during.starts, times, "right")
+        inside = slice(int(started[0]), int(started[-1]))
+        # An interval counts where it starts; what reaches beyond the next point is moved on.
+        cell = np.repeat(np.arange(1, len(times)), np.diff(started))
+        lengths = during.ends[inside] - during.starts[inside]
+        sums = sums_by_number(part[inside] * len(times) + cell, lengths, time.shape[0] * len(times))
+        of_thread = sums.reshape(time.shape[0], len(times))
+        last = np.maximum(started - 1, 0)
+        beyond = np.where(started > 0, np.maximum(during.ends[last] - times, 0), 0)
+        at = np.arange(len(times))
+        of_thread[part[last], at] -= beyond
+        of_thread[part[last[:-1]], at[1:]] += beyond[:-1]
+        time[:, low + 1 : high] = of_thread[:, 1:]
+    return [_target_of(trace, host=time[list(numbers)].sum(axis=0)) for numbers in parts]
 
 
 def device_work_target(trace: Trace, rows: Int32, during: Intervals) -> WhatIfTarget:

@@ -47,12 +47,12 @@ def opening_extent(trace: Trace) -> Extent:
     total = extent(trace)
     start, end, groups = trace.events.start, event_ends(trace), tracks(trace).groups
     inside = all_slices(trace) & (start >= total.begin) & (end <= total.end)
-    is_program = np.array([groups[track.group].kind != "profiler" for track in tracks(trace).tracks], np.bool_)
+    table = tracks(trace).tracks
+    is_program = np.array([groups[track.group].kind != "profiler" for track in table], np.bool_)
     # Only threads with something of the profiler's own are looked at event by event.
     mixed = np.zeros(len(trace.threads) + 1, np.bool_)
-    mixed[[track.code for track, counts in zip(tracks(trace).tracks, is_program, strict=True) if not counts]] = (
-        True
-    )
+    for track in table:
+        mixed[track.code] |= groups[track.group].kind == "profiler"
     doubtful: Int32 = np.flatnonzero(mixed[trace.events.thread] & inside).astype(np.int32)
     if len(doubtful):
         inside[doubtful] = is_program[tracks_of(trace, doubtful)]
