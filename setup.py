@@ -28,6 +28,7 @@ READERS = {
     "snapshot": ("snapshot.c", Path("torch_tb_profiler", "ingest", "memory", "native")),
     "recorder": ("recorder.c", Path("torch_tb_profiler", "ingest", "flight_recorder", "native")),
     "schedule": ("schedule.c", Path("torch_tb_profiler", "session", "native")),
+    "job": ("job.c", Path("torch_tb_profiler", "session", "native")),
 }
 """Native library -> its source in native/, and the folder of the code that loads it."""
 

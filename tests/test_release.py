@@ -33,6 +33,7 @@ READERS = {
         ("ingest/memory", "snapshot"),
         ("ingest/flight_recorder", "recorder"),
         ("session", "schedule"),
+        ("session", "job"),
     )
     for name in (f"lib{library}.so", f"lib{library}.dylib", f"{library}.dll")
 }
@@ -97,6 +98,7 @@ def test_the_wheel_holds_the_native_reader_of_its_platform(archives: tuple[Path,
         f"{NAME}/ingest/memory/native/{LIBRARY.file_name.replace('events', 'snapshot')}",
         f"{NAME}/ingest/flight_recorder/native/{LIBRARY.file_name.replace('events', 'recorder')}",
         f"{NAME}/session/native/{LIBRARY.file_name.replace('events', 'schedule')}",
+        f"{NAME}/session/native/{LIBRARY.file_name.replace('events', 'job')}",
     }
     assert not archives[1].name.endswith("-any.whl")
 

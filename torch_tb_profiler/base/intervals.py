@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.base.arrays import sums_by_number
+from torch_tb_profiler.base.arrays import search_sorted, sums_by_number
 
 Int64 = npt.NDArray[np.int64]
 
@@ -111,7 +111,7 @@ def covered_time(merged: Intervals, begins: Int64, ends: Int64) -> Int64:
 
 def covered_time_before(merged: Intervals, times: Int64) -> Int64:
     """Return the ns that a merged set covers before each time, int64[k]."""
-    return _covered_before(merged, times, np.searchsorted(merged.starts, times, "right"))
+    return _covered_before(merged, times, search_sorted(merged.starts, times, "right"))
 
 
 def _covered_before(merged: Intervals, times: Int64, started: Int64) -> Int64:

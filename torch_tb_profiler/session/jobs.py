@@ -200,12 +200,18 @@ def enable_compiled_functions(own_process: bool = False) -> None:
     """
     if own_process:
         os.environ.setdefault(*NATIVE_READER)
+    from torch_tb_profiler.analyses.distributed.compiled import use_replay_function
+    from torch_tb_profiler.base.compiled import use_column_functions
     from torch_tb_profiler.ingest.kineto.native.nesting import compiled_functions
     from torch_tb_profiler.model.schedule.compiled import use_schedule_functions
+    from torch_tb_profiler.session.native.job import job_functions
     from torch_tb_profiler.session.native.schedule import schedule_functions
 
     use_compiled_functions(compiled_functions())
     use_schedule_functions(schedule_functions())
+    of_jobs = job_functions()
+    use_column_functions(None if of_jobs is None else of_jobs.columns)
+    use_replay_function(None if of_jobs is None else of_jobs.replay)
 
 
 # ---- loading a file -------------------------------------------------------------------------------------

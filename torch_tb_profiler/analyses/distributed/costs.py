@@ -33,7 +33,7 @@ from torch_tb_profiler.analyses.distributed.uneven_work import even_split
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, work_windows
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, group, positions_by_value
-from torch_tb_profiler.base.arrays import median, sums_by_number
+from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number, median, sums_by_number
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int64
 
 MAX_REPLAYED_RANKS = 24
@@ -182,8 +182,7 @@ def _without_lateness_at_times(job: DistributedJob, work: WorkWindows) -> WorkWi
     works longer in every step isn't lateness at times.
     """
     member, step = job.table.member[work.rows], job.table.step[work.rows]
-    shortest = np.full(int(work.window.max(initial=-1)) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(shortest, work.window, work.work)
+    shortest = lowest_by_number(work.window, work.work, int(work.window.max(initial=-1)) + 1)
     longer = msgspec.structs.replace(work, typical=shortest[work.window])
     excess = excess_by_step(job, longer)
     counted = typical_job_steps(job)[:-1]
@@ -247,8 +246,7 @@ def _lateness_sources(
 ) -> Int64:
     """Return int64[ranks], the rank whose lateness each rank passes on when it arrives last."""
     rows = np.flatnonzero(split.compared)
-    longest = np.zeros(len(matching), np.int64)
-    np.maximum.at(longest, matching.instance[rows], split.waiting[rows])
+    longest = np.maximum(highest_by_number(matching.instance[rows], split.waiting[rows], len(matching)), 0)
     last = rows[split.waiting[rows] == 0]
     late = sums_by_number(job.table.member[last], longest[matching.instance[last]], len(job.sources))
     by = np.arange(len(late))

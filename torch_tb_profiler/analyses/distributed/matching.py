@@ -16,6 +16,7 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.job import DistributedJob, JobTable
 from torch_tb_profiler.analyses.distributed.order_matching import CollectiveTraits, match_by_order, ordinals
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, positions_by_value, stable_order
+from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.collectives import TimingSource
 from torch_tb_profiler.model.communication.events import DEVICE_BACKENDS, POINT_TO_POINT
@@ -90,8 +91,7 @@ def _instances(job: DistributedJob, keys: Int64) -> tuple[Int64, int]:
     """Return (int64[k] number of the collective with these keys, count), numbered in order of first start."""
     table = job.table
     dense, count = dense_codes(*keys[::-1])
-    first = np.full(count, np.iinfo(np.int64).max)
-    np.minimum.at(first, dense, np.where(table.start == ABSENT, table.issue, table.start))
+    first = lowest_by_number(dense, np.where(table.start == ABSENT, table.issue, table.start), count)
     number = np.empty(count, np.int64)
     number[np.argsort(first, kind="stable")] = np.arange(count)
     return number[dense], count
@@ -225,10 +225,9 @@ class _InstanceValues(msgspec.Struct, frozen=True):
     ) -> Iterator[CollectiveMismatch]:
         """Find the collectives whose known `values` differ; `spell` returns the text of a row's value."""
         rows = np.flatnonzero(known)
-        low, high = np.full(self.count, np.iinfo(np.int64).max), np.full(self.count, np.iinfo(np.int64).min)
-        np.minimum.at(low, self.instance[rows], values[rows])
-        np.maximum.at(high, self.instance[rows], values[rows])
-        differing = np.flatnonzero(low < high)
+        instances, of_rows = self.instance[rows], values[rows].astype(np.int64)
+        low = lowest_by_number(instances, of_rows, self.count)
+        differing = np.flatnonzero(low < highest_by_number(instances, of_rows, self.count))
         rows = rows[np.isin(self.instance[rows], differing)]
         rows_of = positions_by_value(np.searchsorted(differing, self.instance[rows]), len(differing))
         for collective, places in zip(differing.tolist(), rows_of, strict=True):

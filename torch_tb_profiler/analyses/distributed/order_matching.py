@@ -15,6 +15,7 @@ import numpy.typing as npt
 from torch_tb_profiler.analyses.distributed.job import DistributedJob, JobTable
 from torch_tb_profiler.analyses.shared.grouping import dense_codes
 from torch_tb_profiler.analyses.shared.grouping import group as group_by
+from torch_tb_profiler.base.compiled import column_functions
 from torch_tb_profiler.model.communication.events import ALL_TO_ALL, POINT_TO_POINT
 from torch_tb_profiler.model.communication.groups import UNKNOWN_GROUP
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, name_mask
@@ -58,10 +59,13 @@ def ordinals(backwards: Bool, *keys: npt.NDArray[Any]) -> Int64:
     if count == len(which):
         return np.where(backwards, -1, 0)
     size = np.bincount(which, minlength=count)
-    begin = np.cumsum(size) - size
-    order = np.argsort(which, kind="stable")
-    ordinal = np.empty(len(which), np.int64)
-    ordinal[order] = np.arange(len(which)) - begin[which[order]]
+    if functions := column_functions(len(which)):
+        ordinal = functions.ordinals(which, count)
+    else:
+        begin = np.cumsum(size) - size
+        order = np.argsort(which, kind="stable")
+        ordinal = np.empty(len(which), np.int64)
+        ordinal[order] = np.arange(len(which)) - begin[which[order]]
     return np.where(backwards, ordinal - size[which], ordinal)
 
 

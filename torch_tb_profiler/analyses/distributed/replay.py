@@ -23,11 +23,13 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.analyses.distributed.compiled import Replay, ReplayColumns, replay_function
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.matching import Matching
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.analyses.shared.grouping import dense_codes
+from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int64
 
 _SCENARIOS_PER_BATCH = 8
@@ -142,7 +144,7 @@ class JobReplay:
         self._stall, self._stall_run = work.stall[stalled, None], levels.run[stalled]
         stall_start = (end - work.stall)[stalls]
         before_stall = np.full(len(rows) + 1, NO_CODE, np.int64)
-        before_stall[stalls] = (np.searchsorted(start, stall_start, "right") - 1) % max(len(rows), 1)
+        before_stall[stalls] = (search_sorted(start, stall_start, "right") - 1) % max(len(rows), 1)
         last_stall = _LastStall(member, end, by_end[work.stall[by_end] > 0])
 
         def moments(of: Int64, last: Int64, until: Int64, bounds: Int64) -> _Moments:
@@ -188,8 +190,37 @@ class JobReplay:
         """Return the ns of work saved before each of the three kinds of moments."""
         return [moments.saved(excess) for moments in (self._reached, self._stalled, self._end)]
 
+    @cached_property
+    def _compiled(self) -> Replay | None:
+        """The function in C for this job, None if Python replays it."""
+        prepare = replay_function()
+        if prepare is None:
+            return None
+        last_arrival = np.zeros(len(self._member), np.bool_)
+        last_arrival[self._last_arrivals] = True
+        moments = self._reached, self._stalled, self._end
+        columns = ReplayColumns(
+            ranks=self.ranks,
+            bounds=self._reached.bounds,
+            stall_bounds=self._stalled.bounds,
+            run_begins=self._runs,
+            number=self._numbers,
+            previous=self._previous,
+            slack=self._slack[:, 0],
+            gap=self._gap[:, 0],
+            waited=self._waited[:, 0],
+            last_arrival=last_arrival,
+            stall_run=self._stall_run,
+            stall_length=self._stall[:, 0],
+            member=(moments[0].member, moments[1].member, moments[2].member),
+            stalls=(moments[0].stalls, moments[1].stalls, moments[2].stalls),
+        )
+        return prepare(columns)
+
     def _run(self, scenarios: ReplayScenarios, saved: list[Int64]) -> ReplayResult:
         """Replay the scenarios level by level."""
+        if self._compiled is not None:
+            return ReplayResult(*self._compiled(scenarios.typical, scenarios.collective_saving, saved))
         columns = scenarios.typical.shape[1]
         kinds = zip((self._reached, self._stalled, self._end), saved, strict=True)
         reach, stall, end = (_Savings(scenarios.typical, moments, each) for moments, each in kinds)
@@ -255,7 +286,7 @@ class _LastStall:
         """Return int64[k], the last stall of each rank that had ended by its time, NO_CODE for none."""
         if len(self._stalls) == 0:
             return np.full(len(times), NO_CODE, np.int64)
-        index = np.searchsorted(self._end, times, "right") - 1
+        index = search_sorted(self._end, times, "right") - 1
         return np.where((index >= 0) & (self._member[index] == member), self._stalls[index], NO_CODE)
 
     def of_ranks(self, member: Int64) -> Int64:

@@ -19,6 +19,7 @@ from torch_tb_profiler.analyses.distributed.clocks import RankClocks
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.matching import Matching
 from torch_tb_profiler.analyses.distributed.medians import medians_of_others, stable_sort_by_group
+from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number
 from torch_tb_profiler.base.intervals import merge_by_owner
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int64
 
@@ -52,8 +53,7 @@ def split_waiting(job: DistributedJob, matching: Matching) -> WaitingSplit:
     """Split the time of every operation into transfer and waiting."""
     table = job.table
     compared = matching.compared
-    shortest = np.full(len(matching), np.iinfo(np.int64).max)
-    np.minimum.at(shortest, matching.instance[compared], table.latency[compared])
+    shortest = lowest_by_number(matching.instance[compared], table.latency[compared], len(matching))
     transfer = np.full(len(table), ABSENT)
     transfer[compared] = shortest[matching.instance[compared]]
     waiting = np.where(compared, table.latency - np.where(compared, transfer, 0), ABSENT)
@@ -146,10 +146,10 @@ def collective_arrivals(
     first[which], skew[which] = time[first_place], time[final] - time[first_place]
 
     last, late_recording = np.full(count, NO_CODE), np.zeros(count, np.bool_)
-    error = np.zeros(count, np.int64)
-    np.maximum.at(error, instance, clocks.residuals()[table.member[rows]])
-    longest = np.zeros(count, np.int64)
-    np.maximum.at(longest, instance, split.waiting[rows])
+    error, longest = (
+        np.maximum(highest_by_number(instance, values, count), 0)
+        for values in (clocks.residuals()[table.member[rows]], split.waiting[rows])
+    )
     # Whatever the clocks show, a rank isn't later than the others waited.
     by_clock = lateness.copy()
     lateness[rows] = np.minimum(lateness[rows], longest[instance])

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.arrays import sums_by_number
+from torch_tb_profiler.base.compiled import column_functions
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
@@ -90,6 +91,8 @@ def positions_by_value(key: Int32 | Int64, count: int) -> list[Int64]:
 def stable_order(key: Int32 | Int64) -> Int64:
     """Return the indices that sort the key, stable."""
     # numpy sorts sixteen bits by radix.
+    if (functions := column_functions(len(key))) and 0 <= key.min() and key.max() <= 4 * len(key):
+        return functions.order(key, int(key.max()) + 1)
     narrow = key.astype(np.uint16) if len(key) and 0 <= key.min() and key.max() < 2**16 else key
     return np.argsort(narrow, kind="stable")
 
@@ -102,6 +105,8 @@ def _dense(key: Int32 | Int64) -> tuple[Int64, int]:
     if high - low <= 4 * len(key) + 1024:
         # Codes are nearly dense already: a table is several times faster than sorting.
         shifted = np.subtract(key, low, dtype=np.int64)
+        if functions := column_functions(len(key)):
+            return shifted, functions.dense(shifted, high - low + 1)
         seen = np.zeros(high - low + 1, np.bool_)
         seen[shifted] = True
         if seen.all():

@@ -103,6 +103,9 @@ class RunAnswers:
             return replace(answer, state=FileState("ready"), payload=kept)
         if len(files) >= MIN_KEPT_MEMBERS and self._files.own_process:
             recycle_memory()  # the C library would return each column of a large job to the system, page by page
+            from torch_tb_profiler.session.jobs import enable_compiled_functions
+
+            enable_compiled_functions(own_process=True)
         members = self._members(view.reduction, span, files)
         reasons = [member.reason for member in members if member.state == "ready" and member.result is None]
         if len(reasons) == len(members) and reasons[0] is not None:

@@ -1,1 +1,1 @@
-"""Compiled functions for what a session derives from traces: plain C (`native/schedule.c`), loaded with ctypes."""
+"""Compiled functions for what a session derives: C (`native/schedule.c`, `native/job.c`), loaded with ctypes."""

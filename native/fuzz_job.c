@@ -1,0 +1,218 @@
+// Draws columns and jobs for native/job.c: for the address and undefined-behavior sanitizers of gcc or Clang.
+//
+//     cc -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -o fuzz native/fuzz_job.c && ./fuzz COUNT SEED
+//
+// Levels may be empty, moments may name any stall, and times may be anything. Each column lies in memory of exactly its
+// size. Every result is compared with its definition. Prints how many jobs were drawn and how many have a stall.
+
+#include "job.c"
+
+#include <stdio.h>
+
+enum { ENTRIES = 40, NUMBERS = 12, LEVELS = 6, RANKS = 5 };
+
+static uint64_t state;
+
+static uint64_t draw(uint64_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % below;
+}
+
+static void expect(bool holds) {
+    if (!holds) abort();
+}
+
+// Mostly ns of a trace, sometimes the largest numbers there are.
+static int64_t draw_time(void) {
+    uint64_t kind = draw(40);
+    if (kind == 0) return INT64_MAX - (int64_t)draw(3);
+    if (kind == 1) return INT64_MIN + (int64_t)draw(3);
+    return (int64_t)draw(1000);
+}
+
+static void *room_for(uint64_t count, size_t size) {
+    void *room = malloc(count ? count * size : 1);
+    expect(room);
+    return room;
+}
+
+static int64_t *zeros(uint64_t count) {
+    int64_t *room = room_for(count, sizeof *room);
+    for (uint64_t i = 0; i < count; i++) room[i] = 0;
+    return room;
+}
+
+static int64_t *draw_times(uint64_t count) {
+    int64_t *times = room_for(count, sizeof *times);
+    for (uint64_t i = 0; i < count; i++) times[i] = draw_time();
+    return times;
+}
+
+static int64_t *draw_numbers(uint64_t count, uint64_t below) {
+    int64_t *numbers = room_for(count, sizeof *numbers);
+    for (uint64_t i = 0; i < count; i++) numbers[i] = (int64_t)draw(below);
+    return numbers;
+}
+
+static uint8_t *draw_flags(uint64_t count) {
+    uint8_t *flags = room_for(count, 1);
+    for (uint64_t i = 0; i < count; i++) flags[i] = !draw(2);
+    return flags;
+}
+
+static void sort(int64_t *values, uint64_t count) {
+    for (uint64_t i = 1; i < count; i++)
+        for (uint64_t at = i; at && values[at - 1] > values[at]; at--) {
+            int64_t value = values[at];
+            values[at] = values[at - 1], values[at - 1] = value;
+        }
+}
+
+static void check_columns(void) {
+    uint64_t count = draw(ENTRIES), numbers = 1 + draw(NUMBERS);
+    int64_t *number = draw_numbers(count, numbers), *values = draw_times(count);
+    int64_t *low = draw_times(numbers), *high = room_for(numbers, 8), *before = room_for(numbers, 8);
+    memcpy(high, low, numbers * 8), memcpy(before, low, numbers * 8);
+    job_lowest(number, values, count, low), job_highest(number, values, count, high);
+    int64_t *next = zeros(numbers), *ordinals = room_for(count, 8), *order = room_for(count, 8);
+    job_ordinals(number, count, next, ordinals);
+    int64_t begin = 0;
+    for (uint64_t each = 0; each < numbers; each++) {
+        int64_t least = before[each], most = before[each], seen = 0;
+        for (uint64_t i = 0; i < count; i++) {
+            if (number[i] != (int64_t)each) continue;
+            least = values[i] < least ? values[i] : least, most = values[i] > most ? values[i] : most;
+            expect(ordinals[i] == seen++);
+        }
+        expect(low[each] == least && high[each] == most && next[each] == seen);
+        next[each] = begin, begin += seen;
+    }
+    job_order(number, count, next, order);
+    for (uint64_t i = 1; i < count; i++) {
+        int64_t one = number[order[i - 1]], other = number[order[i]];
+        expect(one < other || (one == other && order[i - 1] < order[i]));
+    }
+    int64_t *codes = room_for(count, 8), *ranks = zeros(numbers);
+    memcpy(codes, number, count * 8);
+    size_t made = job_dense(codes, count, ranks, numbers);
+    for (uint64_t i = 0; i < count; i++) {
+        expect(codes[i] >= 0 && (size_t)codes[i] < made);
+        for (uint64_t at = 0; at < count; at++)
+            expect((codes[i] < codes[at]) == (number[i] < number[at]));
+    }
+    free(number), free(values), free(low), free(high), free(before), free(next), free(ordinals), free(order);
+    free(codes), free(ranks);
+}
+
+static void check_search(void) {
+    uint64_t length = draw(ENTRIES), count = draw(ENTRIES);
+    int64_t *sorted = draw_times(length), *values = draw_times(count), *places = room_for(count, 8);
+    sort(sorted, length);
+    if (draw(2)) sort(values, count);
+    for (uint64_t i = 0; i < count && length; i++)
+        if (!draw(3)) values[i] = sorted[draw(length)];
+    bool right = draw(2);
+    job_search(sorted, length, values, count, right, places);
+    for (uint64_t i = 0; i < count; i++) {
+        int64_t place = 0;
+        for (uint64_t at = 0; at < length; at++) place += sorted[at] < values[i] || (right && sorted[at] == values[i]);
+        expect(places[i] == place);
+    }
+    free(sorted), free(values), free(places);
+}
+
+static Moments draw_moments(uint64_t count, uint64_t ranks, uint64_t stalls) {
+    return (Moments){draw_numbers(count, ranks), draw_numbers(count, stalls + 1), draw_times(count)};
+}
+
+static void free_moments(Moments moments) {
+    free((void *)moments.member), free((void *)moments.stall), free((void *)moments.saved);
+}
+
+// One scenario after the other, each run from what its operations say.
+static void check_scenario(const Job *job, const Scenarios *given, size_t lanes, size_t at) {
+    int64_t *ends = zeros(job->runs + 1), *resumed = zeros(job->stalls + 1), *arrivals = zeros(job->ranks);
+    int64_t *earlier = zeros(job->ranks);
+    for (uint64_t level = 0; level < job->levels; level++) {
+        for (uint64_t run = 0; run < job->runs; run++) {
+            if (job->run_begins[run] < job->bounds[level] || job->run_begins[run] >= job->bounds[level + 1]) continue;
+            int64_t finish = run + 1 < job->runs ? job->run_begins[run + 1] : (int64_t)job->operations, least = 0;
+            for (int64_t i = job->run_begins[run]; i < finish; i++) {
+                int64_t member = given->reached.member[i], reached = resumed[given->reached.stall[i]];
+                if (given->typical[(uint64_t)member * lanes + at]) reached = add(reached, given->reached.saved[i]);
+                reached = add(reached, job->slack[i]);
+                int64_t freed = add(ends[job->previous[i]], job->gap[i]);
+                if (freed < reached) reached = freed;
+                if (job->last_arrival[i]) arrivals[member] = add(arrivals[member], reached);
+                reached = add(reached, job->waited[i]);
+                if (i == job->run_begins[run] || reached < least) least = reached;
+            }
+            ends[run] = given->saving ? add(least, given->saving[(uint64_t)job->number[run] * lanes + at]) : least;
+        }
+        for (int64_t i = job->stall_bounds[level]; i < job->stall_bounds[level + 1]; i++) {
+            int64_t before = resumed[given->stalled.stall[i]];
+            if (given->typical[(uint64_t)given->stalled.member[i] * lanes + at]) before = add(before, given->stalled.saved[i]);
+            before = add(before, job->stall_length[i]);
+            resumed[i] = before < ends[job->stall_run[i]] ? before : ends[job->stall_run[i]];
+        }
+    }
+    for (uint64_t i = 0; i < job->finals; i++) {
+        int64_t member = given->final.member[i], end = resumed[given->final.stall[i]];
+        earlier[member] = given->typical[(uint64_t)member * lanes + at] ? add(end, given->final.saved[i]) : end;
+    }
+    for (uint64_t rank = 0; rank < job->ranks; rank++) {
+        expect(given->earlier[rank * lanes + at] == earlier[rank]);
+        expect(given->arrivals[rank * lanes + at] == arrivals[rank]);
+    }
+    free(ends), free(resumed), free(arrivals), free(earlier);
+}
+
+// Says whether the drawn job has a stall.
+static bool check_job(void) {
+    Job job = {.levels = draw(LEVELS), .ranks = 1 + draw(RANKS)};
+    uint64_t numbers = 1 + draw(NUMBERS), lanes = draw(3) ? 1 + draw(LANES) : LANES;
+    int64_t *bounds = zeros(job.levels + 1), *stall_bounds = zeros(job.levels + 1);
+    for (uint64_t level = 0; level < job.levels; level++) {
+        bounds[level + 1] = bounds[level] + (int64_t)draw(6);
+        stall_bounds[level + 1] = stall_bounds[level] + (int64_t)draw(3);
+    }
+    job.operations = (uint64_t)bounds[job.levels], job.stalls = job.operations ? (uint64_t)stall_bounds[job.levels] : 0;
+    if (!job.operations)
+        for (uint64_t level = 0; level <= job.levels; level++) stall_bounds[level] = 0;
+    int64_t *run_begins = room_for(job.operations, 8);
+    for (uint64_t level = 0; level < job.levels; level++)
+        for (int64_t i = bounds[level]; i < bounds[level + 1]; i++)
+            if (i == bounds[level] || !draw(3)) run_begins[job.runs++] = i;
+    job.bounds = bounds, job.stall_bounds = stall_bounds, job.run_begins = run_begins, job.finals = draw(job.ranks + 1);
+    job.number = draw_numbers(job.runs, numbers), job.previous = draw_numbers(job.operations, job.runs + 1);
+    job.slack = draw_times(job.operations), job.gap = draw_times(job.operations), job.waited = draw_times(job.operations);
+    job.last_arrival = draw_flags(job.operations), job.stall_length = draw_times(job.stalls);
+    job.stall_run = draw_numbers(job.stalls, job.runs ? job.runs : 1);
+    Scenarios given = {
+        draw_moments(job.operations, job.ranks, job.stalls), draw_moments(job.stalls, job.ranks, job.stalls),
+        draw_moments(job.finals, job.ranks, job.stalls), draw_flags(job.ranks * lanes),
+        draw(2) ? draw_times(numbers * lanes) : NULL, zeros(job.ranks * lanes), zeros(job.ranks * lanes),
+        zeros((job.runs + 1) * lanes), zeros((job.stalls + 1) * lanes),
+    };
+    job_replay(&job, &given, lanes);
+    for (size_t at = 0; at < lanes; at++) check_scenario(&job, &given, lanes, at);
+    free(bounds), free(stall_bounds), free(run_begins), free((void *)job.number), free((void *)job.previous);
+    free((void *)job.slack), free((void *)job.gap), free((void *)job.waited), free((void *)job.last_arrival);
+    free((void *)job.stall_length), free((void *)job.stall_run), free((void *)given.typical), free((void *)given.saving);
+    free(given.earlier), free(given.arrivals), free(given.ends), free(given.resumed);
+    free_moments(given.reached), free_moments(given.stalled), free_moments(given.final);
+    return job.stalls > 0;
+}
+
+int main(int count, char **arguments) {
+    if (count != 3) return 2;
+    long drawn = atol(arguments[1]), stalled = 0;
+    state = (uint64_t)atol(arguments[2]);
+    for (long i = 0; i < drawn; i++) {
+        check_columns();
+        check_search();
+        stalled += check_job();
+    }
+    printf("%ld drawn, %ld with a stall\n", drawn, stalled);
+    return 0;
+}

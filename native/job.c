@@ -1,0 +1,191 @@
+// A job of many ranks: columns with an entry per operation, and the job replayed with other work. What base/arrays.py,
+// base/intervals.py and analyses/distributed/replay.py say in Python, entry by entry.
+//
+//     job_lowest, job_highest  the extreme value of each number
+//     job_dense     the numbers that occur, as 0, 1, ...
+//     job_ordinals  which of the entries with its number each one is
+//     job_order     the entries by number, those with one number as they were
+//     job_search    where values lie among sorted ones
+//     job_replay    how much earlier everything ends
+
+#include "bytes.h"
+#include "crash.h"
+
+#if defined(_WIN32)
+#define API __declspec(dllexport)
+#else
+#define API __attribute__((visibility("default")))
+#endif
+
+enum { ABI = 1, LANES = 8 };
+
+API uint32_t job_abi(void) { return ABI; }
+
+API void job_say_crash(const char *message) { say_crash(message); }
+
+// Times may be anything; a sum that doesn't fit wraps around, as numpy's do.
+static inline int64_t add(int64_t one, int64_t other) { return (int64_t)((uint64_t)one + (uint64_t)other); }
+
+// Lowers extremes[number] to the least of its values; what has no values stays.
+API void job_lowest(const int64_t *number, const int64_t *values, size_t count, int64_t *extremes) {
+    begin_reading();
+    for (size_t i = 0; i < count; i++)
+        if (values[i] < extremes[number[i]]) extremes[number[i]] = values[i];
+    end_reading();
+}
+
+API void job_highest(const int64_t *number, const int64_t *values, size_t count, int64_t *extremes) {
+    begin_reading();
+    for (size_t i = 0; i < count; i++)
+        if (values[i] > extremes[number[i]]) extremes[number[i]] = values[i];
+    end_reading();
+}
+
+// Replaces numbers by their ranks among those that occur, and says how many do. `ranks` has a 0 for each number.
+API size_t job_dense(int64_t *number, size_t count, int64_t *ranks, size_t numbers) {
+    size_t made = 0;
+    begin_reading();
+    for (size_t i = 0; i < count; i++) ranks[number[i]] = 1;
+    for (size_t i = 0; i < numbers; i++)
+        if (ranks[i]) ranks[i] = (int64_t)made++;
+    if (made < numbers)
+        for (size_t i = 0; i < count; i++) number[i] = ranks[number[i]];
+    end_reading();
+    return made;
+}
+
+// `next` has a 0 for each number, and in the end how many entries have it.
+API void job_ordinals(const int64_t *number, size_t count, int64_t *next, int64_t *ordinals) {
+    begin_reading();
+    for (size_t i = 0; i < count; i++) ordinals[i] = next[number[i]]++;
+    end_reading();
+}
+
+// `next` has where the entries of each number begin in `order`.
+API void job_order(const int64_t *number, size_t count, int64_t *next, int64_t *order) {
+    begin_reading();
+    for (size_t i = 0; i < count; i++) order[next[number[i]]++] = (int64_t)i;
+    end_reading();
+}
+
+static inline bool is_before(int64_t one, int64_t value, bool right) { return one < value || (right && one == value); }
+
+// How many of the sorted entries are less than each value (or, with `right`, no more than it). Each search begins where
+// the one before ended, as values mostly ascend.
+API void job_search(
+    const int64_t *sorted, size_t length, const int64_t *values, size_t count, bool right, int64_t *places
+) {
+    size_t place = 0;
+    begin_reading();
+    for (size_t i = 0; i < count; i++) {
+        size_t low, high, step = 1; // the place is in [low, high]
+        if (place < length && is_before(sorted[place], values[i], right)) {
+            for (low = place + 1, high = low; high < length && is_before(sorted[high], values[i], right); step *= 2) {
+                low = high + 1;
+                high = length - low > step ? low + step : length;
+            }
+        } else {
+            for (high = place, low = place; low && !is_before(sorted[low - 1], values[i], right); step *= 2) {
+                high = low - 1;
+                low = high > step ? high - step : 0;
+            }
+        }
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (is_before(sorted[middle], values[i], right)) low = middle + 1;
+            else high = middle;
+        }
+        places[i] = (int64_t)(place = low);
+    }
+    end_reading();
+}
+
+// Moments on ranks, by level: the rank, the stall before (the last one for none), and the work saved since that.
+typedef struct {
+    const int64_t *member, *stall, *saved;
+} Moments;
+
+// A job as `analyses.distributed.replay.JobReplay` has it. Operations are in levels, and in a level in runs.
+typedef struct {
+    uint64_t operations, runs, stalls, levels, ranks, finals;
+    const int64_t *bounds, *stall_bounds; // of levels, among operations and stalls
+    const int64_t *run_begins, *number;   // of runs; `number` is the row of `saving`
+    const int64_t *previous, *slack, *gap, *waited; // of operations; `previous` is a run, the last one for none
+    const uint8_t *last_arrival;
+    const int64_t *stall_run, *stall_length;
+} Job;
+
+typedef struct {
+    Moments reached, stalled, final;
+    const uint8_t *typical; // [rank][scenario]
+    const int64_t *saving;  // [number][scenario], may be NULL
+    int64_t *earlier, *arrivals; // [rank][scenario]
+    int64_t *ends, *resumed;     // room, [run][scenario] and [stall][scenario], all 0
+} Scenarios;
+
+static inline void add_saved(int64_t *times, int64_t saved, const uint8_t *typical, size_t lanes) {
+    for (size_t at = 0; at < lanes; at++) times[at] = add(times[at], typical[at] ? saved : 0);
+}
+
+static inline void add_to_all(int64_t *times, int64_t time, size_t lanes) {
+    for (size_t at = 0; at < lanes; at++) times[at] = add(times[at], time);
+}
+
+// Replays `lanes` scenarios. A level reads what the levels before it have written.
+static inline void replay(const Job *job, const Scenarios *given, size_t lanes) {
+    size_t run = 0;
+    for (size_t level = 0; level < job->levels; level++) {
+        for (size_t end = (size_t)job->bounds[level + 1]; run < job->runs && (size_t)job->run_begins[run] < end; run++) {
+            size_t begin = (size_t)job->run_begins[run];
+            size_t finish = run + 1 < job->runs ? (size_t)job->run_begins[run + 1] : (size_t)job->operations;
+            int64_t ended[LANES] = {0};
+            for (size_t i = begin; i < finish; i++) {
+                int64_t reached[LANES];
+                size_t member = (size_t)given->reached.member[i];
+                const int64_t *freed = &given->ends[(size_t)job->previous[i] * lanes];
+                memcpy(reached, &given->resumed[(size_t)given->reached.stall[i] * lanes], lanes * sizeof *reached);
+                add_saved(reached, given->reached.saved[i], &given->typical[member * lanes], lanes);
+                for (size_t at = 0; at < lanes; at++) {
+                    int64_t free = add(freed[at], job->gap[i]);
+                    reached[at] = add(reached[at], job->slack[i]);
+                    if (free < reached[at]) reached[at] = free;
+                }
+                if (job->last_arrival[i])
+                    for (size_t at = 0; at < lanes; at++)
+                        given->arrivals[member * lanes + at] = add(given->arrivals[member * lanes + at], reached[at]);
+                for (size_t at = 0; at < lanes; at++) {
+                    int64_t now = add(reached[at], job->waited[i]);
+                    if (i == begin || now < ended[at]) ended[at] = now;
+                }
+            }
+            if (given->saving)
+                for (size_t at = 0; at < lanes; at++)
+                    ended[at] = add(ended[at], given->saving[(size_t)job->number[run] * lanes + at]);
+            memcpy(&given->ends[run * lanes], ended, lanes * sizeof *ended);
+        }
+        for (size_t i = (size_t)job->stall_bounds[level]; i < (size_t)job->stall_bounds[level + 1]; i++) {
+            int64_t *resumed = &given->resumed[i * lanes], before[LANES];
+            const int64_t *ended = &given->ends[(size_t)job->stall_run[i] * lanes];
+            memcpy(before, &given->resumed[(size_t)given->stalled.stall[i] * lanes], lanes * sizeof *before);
+            add_saved(before, given->stalled.saved[i], &given->typical[(size_t)given->stalled.member[i] * lanes], lanes);
+            add_to_all(before, job->stall_length[i], lanes);
+            for (size_t at = 0; at < lanes; at++) resumed[at] = before[at] < ended[at] ? before[at] : ended[at];
+        }
+    }
+    for (size_t i = 0; i < job->finals; i++) {
+        size_t member = (size_t)given->final.member[i];
+        int64_t *earlier = &given->earlier[member * lanes];
+        memcpy(earlier, &given->resumed[(size_t)given->final.stall[i] * lanes], lanes * sizeof *earlier);
+        add_saved(earlier, given->final.saved[i], &given->typical[member * lanes], lanes);
+    }
+}
+
+// Says how much earlier each rank's computation ends and reaches what waits for it, in 1 to LANES scenarios.
+API void job_replay(const Job *job, const Scenarios *given, size_t lanes) {
+    begin_reading();
+    // Loops of a known length are several times as fast.
+    if (lanes == LANES) replay(job, given, LANES);
+    else if (lanes == 1) replay(job, given, 1);
+    else if (lanes < LANES) replay(job, given, lanes);
+    end_reading();
+}

@@ -1,0 +1,159 @@
+"""The functions in C for jobs say what those in Python say, on random columns and jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+import pytest
+
+from tests.support.jobs import Job, tensor_and_data_parallel
+from tests.support.simulation.large_jobs import large_job
+from torch_tb_profiler.analyses.distributed import compiled
+from torch_tb_profiler.analyses.distributed.compiled import ReplayColumns, use_replay_function
+from torch_tb_profiler.analyses.distributed.order_matching import ordinals
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.analyses.shared.grouping import dense_codes, stable_order
+from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number, search_sorted
+from torch_tb_profiler.base.compiled import column_functions, use_column_functions
+from torch_tb_profiler.ingest.compiled import ABSENT
+from torch_tb_profiler.session.native.job import LIBRARY, JobFunctions, job_functions
+from torch_tb_profiler.view import Members, NoParams
+from torch_tb_profiler.views.distributed.build import build
+
+LENGTH = 5_000
+"""Columns that are long enough for a call."""
+
+
+@pytest.fixture
+def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[JobFunctions]:
+    monkeypatch.setenv("TORCH_PROFILER_NATIVE", "1")
+    found = job_functions()
+    if found is None:
+        pytest.skip(f"{LIBRARY.file_name} is {ABSENT}")
+    yield found
+    use_column_functions(None)
+    use_replay_function(None)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_columns_agree(functions: JobFunctions, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 3_000))
+    number = rng.integers(0, count, LENGTH).astype((np.int64, np.int32)[seed % 2])
+    number[number == count // 2] = 0  # one number that doesn't occur
+    values = rng.integers(-(2**62), 2**62, LENGTH)
+    ordered = np.sort(rng.choice(values, LENGTH // 2))
+    asked = np.sort(values) + rng.integers(-2, 3, LENGTH) if seed % 3 else values
+    backwards = rng.random(LENGTH) < 0.2
+
+    def results() -> list[list[int]]:
+        return [
+            lowest_by_number(number, values, count).tolist(),
+            highest_by_number(number, values, count).tolist(),
+            dense_codes(number, number[::-1])[0].tolist(),
+            ordinals(backwards, number, number % 2).tolist(),
+            stable_order(number).tolist(),
+            search_sorted(ordered, asked, "left").tolist(),
+            search_sorted(ordered, asked, "right").tolist(),
+        ]
+
+    in_python = results()
+    use_column_functions(functions.columns)
+    assert column_functions(LENGTH) is not None and column_functions(10) is None
+    assert results() == in_python
+
+
+def random_members(seed: int) -> Members[RankSummary]:
+    """Return a job of ranks some of which are missing or late, or record other operations than the others."""
+    rng = np.random.default_rng(seed)
+    if seed % 2:
+        members = large_job(8 * int(rng.integers(2, 9)), int(rng.integers(3, 9)))
+        return Members([member for member in members if rng.random() < 0.9])
+    size = 4 * int(rng.integers(1, 4))
+    job = Job(
+        size,
+        tensor_and_data_parallel(size, 4),
+        steps=int(rng.integers(2, 6)),
+        straggler=int(rng.integers(size)),
+        slow_us=float(rng.integers(5_000)),
+        jitter_us=float(rng.integers(300)),
+        sequence=bool(seed % 4),
+        lost=frozenset([(0, 1)] if seed % 3 else []),
+    )
+    return job.members()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_answers_about_jobs_are_the_same_bytes(
+    functions: JobFunctions, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_python = msgspec.json.encode(build(random_members(seed), NoParams()))
+    prepared: list[int] = []
+
+    def prepare(columns: ReplayColumns) -> compiled.Replay:
+        prepared.append(len(columns.previous))
+        replay: compiled.Replay = functions.replay(columns)
+        return replay
+
+    monkeypatch.setattr("torch_tb_profiler.base.compiled._MIN_LENGTH", 1)
+    use_column_functions(functions.columns)
+    use_replay_function(prepare)
+    assert msgspec.json.encode(build(Members(random_members(seed)), NoParams())) == in_python
+    assert prepared and prepared[0] > 0
+
+
+def test_numbers_beyond_a_column_do_not_reach_it(functions: JobFunctions) -> None:
+    number, values = np.array([0, 3]), np.array([5, 5])
+    for refused in (
+        lambda: functions.columns.lowest(number, values, 3),
+        lambda: functions.columns.highest(-number, values, 3),
+        lambda: functions.columns.dense(number, 3),
+        lambda: functions.columns.ordinals(number, 3),
+        lambda: functions.columns.order(number, 3),
+    ):
+        with pytest.raises(ValueError, match="not among the 3"):
+            refused()
+    with pytest.raises(ValueError, match="shape"):
+        functions.columns.lowest(number, values[:1], 9)
+
+
+def test_jobs_whose_columns_name_what_is_not_there_do_not_reach_it(functions: JobFunctions) -> None:
+    one, none = np.zeros(1, np.int64), np.zeros(0, np.int64)
+    job = ReplayColumns(
+        ranks=1,
+        bounds=np.array([0, 1]),
+        stall_bounds=np.array([0, 0]),
+        run_begins=one,
+        number=one,
+        previous=np.array([1]),
+        slack=one,
+        gap=one,
+        waited=one,
+        last_arrival=np.array([True]),
+        stall_run=none,
+        stall_length=none,
+        member=(one, none, one),
+        stalls=(one, none, one),
+    )
+    earlier, arrivals = functions.replay(job)(
+        np.array([[True, False]]), None, [np.array([7]), none, np.array([9])]
+    )
+    assert (earlier.tolist(), arrivals.tolist()) == (
+        [[9, 0]],
+        [[0, 0]],
+    )  # nothing came before, which limits arrivals
+    for changed, message in (
+        ({"previous": np.array([2])}, "not among"),
+        ({"member": (one + 1, none, one)}, "not among"),
+        ({"stalls": (one, none, one + 1)}, "not among"),
+        ({"stall_bounds": np.array([0, 1])}, "bounds"),
+        ({"bounds": np.array([0, 2])}, "bounds"),
+        ({"run_begins": np.array([1])}, "runs"),
+        ({"waited": none}, "shape"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            functions.replay(job._replace(**changed))
+    with pytest.raises(ValueError, match="shape"):
+        functions.replay(job)(np.array([[True], [False]]), None, [one, none, one])

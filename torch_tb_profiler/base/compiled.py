@@ -1,0 +1,47 @@
+"""Functions in C that a session may load for loops over long columns: the same results, several times as fast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Int64 = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.integer[Any]]
+
+_MIN_LENGTH = 1_000
+"""Entries of a column from which on it is worth a call."""
+
+
+class ColumnFunctions(NamedTuple):
+    """Functions in C with the results of those in Python. Numbers are 0..count-1.
+
+    lowest    `arrays.lowest_by_number`; highest: `arrays.highest_by_number`
+    dense     codes of numbers 0..count-1 that it replaces in place -> how many occur
+    ordinals  (numbers, count) -> which of the entries with its number each one is
+    order     (numbers, count) -> the stable order by number
+    search    `np.searchsorted`: (sorted values, values, whether to the right of equal ones)
+    """
+
+    lowest: Callable[[Numbers, Int64, int], Int64]
+    highest: Callable[[Numbers, Int64, int], Int64]
+    dense: Callable[[Int64, int], int]
+    ordinals: Callable[[Numbers, int], Int64]
+    order: Callable[[Numbers, int], Int64]
+    search: Callable[[Int64, Int64, bool], Int64]
+
+
+_functions: ColumnFunctions | None = None
+
+
+def use_column_functions(functions: ColumnFunctions | None) -> None:
+    """Use these functions from now on, or those in Python if None."""
+    global _functions
+    _functions = functions
+
+
+def column_functions(length: int) -> ColumnFunctions | None:
+    """Return the functions in C for columns of this length, or None if those in Python are to be used."""
+    return _functions if length >= _MIN_LENGTH else None

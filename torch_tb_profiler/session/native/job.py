@@ -1,0 +1,221 @@
+"""Loops over the columns of a job of many ranks in C; `base/arrays.py` and `analyses/distributed` use them where a
+session enables them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_tb_profiler.base.compiled import ColumnFunctions, Numbers
+from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_enabled
+from torch_tb_profiler.model.trace import Bool, Int64
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.analyses.distributed.compiled import Replay, ReplayColumns
+
+_SIZE, _POINTER = ctypes.c_size_t, ctypes.c_void_p
+_LANES = 8
+"""Scenarios that are replayed at once, as in native/job.c."""
+
+LIBRARY = CompiledLibrary(
+    "job",
+    "job",
+    1,
+    {
+        "job_abi": (ctypes.c_uint32,),
+        "job_say_crash": (None, ctypes.c_char_p),
+        "job_lowest": (None, _POINTER, _POINTER, _SIZE, _POINTER),
+        "job_highest": (None, _POINTER, _POINTER, _SIZE, _POINTER),
+        "job_dense": (_SIZE, _POINTER, _SIZE, _POINTER, _SIZE),
+        "job_ordinals": (None, _POINTER, _SIZE, _POINTER, _POINTER),
+        "job_order": (None, _POINTER, _SIZE, _POINTER, _POINTER),
+        "job_search": (None, _POINTER, _SIZE, _POINTER, _SIZE, ctypes.c_bool, _POINTER),
+        "job_replay": (None, _POINTER, _POINTER, _SIZE),
+    },
+)
+
+
+class JobFunctions(NamedTuple):
+    """The functions of the library: those for columns, and what prepares a job to be replayed."""
+
+    columns: ColumnFunctions
+    replay: Any
+
+
+def job_functions() -> JobFunctions | None:
+    """Return the functions of the library, or None if it is missing or not enabled in this process."""
+    library = _open_library() if is_enabled() else None
+    if library is None:
+        return None
+    each = _Functions(library)
+    columns = ColumnFunctions(each.lowest, each.highest, each.dense, each.ordinals, each.order, each.search)
+    return JobFunctions(columns, each.prepare_replay)
+
+
+@cache
+def _open_library() -> Any | None:
+    return LIBRARY.load(Path(__file__).parent)
+
+
+class _Functions:
+    def __init__(self, library: Any) -> None:
+        self._library = library
+
+    def lowest(self, number: Numbers, values: Int64, count: int) -> Int64:
+        return self._extremes(self._library.job_lowest, number, values, np.full(count, np.iinfo(np.int64).max))
+
+    def highest(self, number: Numbers, values: Int64, count: int) -> Int64:
+        return self._extremes(self._library.job_highest, number, values, np.full(count, np.iinfo(np.int64).min))
+
+    def _extremes(self, function: Any, number: Numbers, values: Int64, extremes: Int64) -> Int64:
+        values = _checked(values, np.int64, len(values))
+        number = _check(_checked(number, np.int64, len(values)), len(extremes))
+        function(_address(number), _address(values), len(values), _address(extremes))
+        return extremes
+
+    def dense(self, number: Int64, count: int) -> int:
+        assert number.flags.c_contiguous and number.dtype == np.int64  # it is changed in place
+        _check(number, count)
+        ranks = np.zeros(count, np.int64)
+        made: int = self._library.job_dense(_address(number), len(number), _address(ranks), count)
+        return made
+
+    def ordinals(self, number: Numbers, count: int) -> Int64:
+        number = _check(_checked(number, np.int64, len(number)), count)
+        counts, ordinals = np.zeros(count, np.int64), np.empty(len(number), np.int64)
+        self._library.job_ordinals(_address(number), len(number), _address(counts), _address(ordinals))
+        return ordinals
+
+    def order(self, number: Numbers, count: int) -> Int64:
+        number = _check(_checked(number, np.int64, len(number)), count)
+        counts, order = np.bincount(number, minlength=count), np.empty(len(number), np.int64)
+        begins = np.cumsum(counts) - counts
+        self._library.job_order(_address(number), len(number), _address(begins), _address(order))
+        return order
+
+    def search(self, ordered: Int64, values: Int64, right: bool) -> Int64:
+        ordered, values = _checked(ordered, np.int64, len(ordered)), _checked(values, np.int64, len(values))
+        places = np.empty(len(values), np.int64)
+        self._library.job_search(
+            _address(ordered), len(ordered), _address(values), len(values), right, _address(places)
+        )
+        return places
+
+    def prepare_replay(self, columns: ReplayColumns) -> Replay:
+        return _JobInC(self._library, columns)
+
+
+_SIZES = ("operations", "runs", "stalls", "levels", "ranks", "finals")
+_COLUMNS = (
+    *("bounds", "stall_bounds", "run_begins", "number", "previous", "slack", "gap", "waited", "last_arrival"),
+    *("stall_run", "stall_length"),
+)
+
+
+class _Job(ctypes.Structure):
+    """`Job` of native/job.c."""
+
+    _fields_ = (*((name, ctypes.c_uint64) for name in _SIZES), *((name, ctypes.c_void_p) for name in _COLUMNS))
+
+
+class _Scenarios(ctypes.Structure):
+    """`Scenarios` of native/job.c: member, stall, and saved work of three kinds of moments, then the columns."""
+
+    _fields_ = (
+        *((f"{kind}_{name}", _POINTER) for kind in range(3) for name in ("member", "stall", "saved")),
+        *((name, _POINTER) for name in ("typical", "saving", "earlier", "arrivals", "ends", "resumed")),
+    )
+
+
+class _JobInC:
+    """A job whose columns are as C reads them, and name nothing that isn't there."""
+
+    def __init__(self, library: Any, columns: ReplayColumns) -> None:
+        operations, runs, stalls = len(columns.previous), len(columns.run_begins), len(columns.stall_run)
+        levels, finals = len(columns.bounds) - 1, len(columns.member[2])
+        lengths = (
+            *(levels + 1, levels + 1, runs, runs, operations, operations, operations, operations, operations),
+            *(stalls, stalls),
+        )
+        self._library, self._ranks, self._stalls, self._runs = library, columns.ranks, stalls, runs
+        self._numbers = int(columns.number.max(initial=0)) + 1
+        self._kept = [
+            _checked(getattr(columns, name), np.bool_ if name == "last_arrival" else np.int64, length)
+            for name, length in zip(_COLUMNS, lengths, strict=True)
+        ]
+        moments = zip(columns.member, columns.stalls, (operations, stalls, finals), strict=True)
+        self._moments = [
+            (
+                _check(_checked(member, np.int64, length), columns.ranks),
+                _check(_checked(stall, np.int64, length), stalls + 1),
+            )
+            for member, stall, length in moments
+        ]
+        _check(columns.number, self._numbers)
+        _check(columns.previous, runs + 1)
+        _check(columns.stall_run, runs)
+        for bounds, count in ((columns.bounds, operations), (columns.stall_bounds, stalls)):
+            if levels < 0 or bounds[0] != 0 or bounds[-1] != count or (np.diff(bounds) < 0).any():
+                raise ValueError("the bounds of levels are not those of what is in them")
+        starts = np.append(columns.run_begins, operations)
+        if (runs or operations) and (starts[0] != 0 or (np.diff(starts) <= 0).any()):
+            raise ValueError("the runs don't follow each other")
+        sizes = operations, runs, stalls, levels, columns.ranks, finals
+        self._job = _Job(*sizes, *map(_address, self._kept))
+
+    def __call__(self, typical: Bool, saving: Int64 | None, saved: Sequence[Int64]) -> tuple[Int64, Int64]:
+        lanes = typical.shape[1]
+        parts = [
+            self._replay(
+                typical[:, first : first + _LANES],
+                None if saving is None else saving[:, first : first + _LANES],
+                saved,
+            )
+            for first in range(0, lanes, _LANES)
+        ]
+        earlier, arrivals = (np.concatenate([part[i] for part in parts], axis=1) for i in range(2))
+        return earlier, arrivals
+
+    def _replay(self, typical: Bool, saving: Int64 | None, saved: Sequence[Int64]) -> tuple[Int64, Int64]:
+        lanes = typical.shape[1]
+        typical = _checked(typical, np.bool_, self._ranks, lanes)
+        if saving is not None:
+            # Operations that were compared with no other save nothing.
+            rows = max(self._numbers - len(saving), 0)
+            padded = np.concatenate([saving, np.zeros((rows, lanes), np.int64)]) if rows else saving
+            saving = _checked(padded, np.int64, len(padded), lanes)
+        moments = [
+            column
+            for (member, stall), each in zip(self._moments, saved, strict=True)
+            for column in (member, stall, _checked(each, np.int64, len(member)))
+        ]
+        shapes = self._ranks, self._ranks, self._runs + 1, self._stalls + 1
+        made = [np.zeros((rows, lanes), np.int64) for rows in shapes]
+        addresses = map(_address, (*moments, typical))
+        given = _Scenarios(*addresses, None if saving is None else _address(saving), *map(_address, made))
+        self._library.job_replay(ctypes.byref(self._job), ctypes.byref(given), lanes)
+        return made[0], made[1]
+
+
+def _check(numbers: Int64, count: int) -> Int64:
+    """Return the numbers; raise ValueError if one isn't 0..count-1: C would write beyond the columns."""
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < count:
+        raise ValueError(f"a number is not among the {count} that there are")
+    return numbers
+
+
+def _checked(values: npt.NDArray[Any], dtype: npt.DTypeLike, *shape: int) -> npt.NDArray[Any]:
+    """Return values as C reads them; a wrong shape must not reach it."""
+    if values.shape != shape:
+        raise ValueError(f"a column has the shape {values.shape} instead of {shape}")
+    return np.ascontiguousarray(values, dtype)
+
+
+def _address(column: npt.NDArray[Any]) -> int:
+    return column.ctypes.data
