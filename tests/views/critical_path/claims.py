@@ -72,9 +72,6 @@ HOST = steps(
     "host cpu_op aten::sort 0 8000", launched("gemm", 8_100, 800, 8_050), "host cpu_op aten::add 9100 800"
 )
 LATE = job(Delay("host", 2, us=5000))
-FREE = "gpu0 kernel gemm {} 100 stream=7"
-"""A kernel without a launch."""
-
 OVERLAPPED = steps(
     launched("gemm", 20, 9_000, 10),
     launched("ncclDevKernel_AllReduce_Sum_f32", 30, 8_980, 16, 2, 20),
@@ -84,14 +81,14 @@ OVERLAPPED = steps(
 
 CLAIMS = [
     Claim(
-        "{base} is {bound}: {share} of its critical path is {part}.",
+        "{base} is {likely}{bound}: {share} of its critical path is {part}.",
         r"An average step is GPU-bound: 9\d(\.\d)?% of its critical path is kernels and copies\.",
         BUSY,
         "the host works as long while the kernel runs, and doesn't wait for it",
         steps(launched("gemm", 20, 9_000, 10), "host cpu_op aten::sort 30 9900"),
     ),
     Claim(
-        "The largest part of the critical path of {base} is {part} ({share}).",
+        "The largest part of the critical path of {base} is {likely}{part} ({share}).",
         r"The largest part of the critical path of an average step is kernels and copies \(4\d\.?\d?%\)",
         steps(
             "host cpu_op aten::sort 0 3000",
@@ -197,16 +194,17 @@ CLAIMS = [
         BUSY,
     ),
     Claim(
-        "The recorded launches and syncs don't explain the device work, so this is uncertain.",
-        "don't explain the device work, so this is uncertain",
-        lambda: of(repeat("host cpu_op aten::sort 0 8000", FREE.format(100), steps=1)),
-        "its launch is recorded",
+        "What bounds {base} is unknown: {reason}.",
+        r"^What bounds an average step is unknown: the recorded launches and syncs don't explain when the device "
+        r"work starts\. Estimates",
+        steps("gpu0 kernel gemm 100 50 stream=7", launched("gemm", 9_960, 40, 10)),
+        "they start right after their launches",
         BUSY,
     ),
     Claim(
-        "The recorded launches and syncs explain when only {share} of the device work starts, so this is "
-        "uncertain.",
-        "explain when only 50% of the device work starts, so this is uncertain",
+        "This is uncertain: {reason}.",
+        r"^An average step is likely host-bound: .* This is uncertain: the recorded launches and syncs explain "
+        r"when only 50% of the device work starts\.",
         steps(
             launched("gemm", 20, 100, 10), launched("gemm", 5_000, 100, 30, 2), "host cpu_op aten::sort 40 9900"
         ),

@@ -77,7 +77,14 @@ def build_beside_ranks(
     return replace(
         alone,
         headline=words.headline(
-            path, times, targets, alone.steps_recorded, alone.device_type, compared=compared, noun=alone.step_noun
+            path,
+            times,
+            targets,
+            alone.steps_recorded,
+            alone.device_type,
+            explained=alone.explained,
+            compared=compared,
+            noun=alone.step_noun,
         ),
         explanation=sentences(
             words.explanation(

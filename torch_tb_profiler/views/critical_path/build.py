@@ -161,12 +161,10 @@ def build_groups(trace: Trace, params: PathGroupsParams) -> PathGroupsPayload:
 
 
 def _headline(trace: Trace, path: PathSummary, targets: list[TargetRow]) -> Text:
-    recorded, noun = steps(trace).recorded, step_noun(trace)
-    of_host = (
-        words.host_headline(path, targets, recorded, noun) if schedule(trace).explained_share is None else None
-    )
+    recorded, noun, explained = steps(trace).recorded, step_noun(trace), schedule(trace).explained_share
+    of_host = words.host_headline(path, targets, recorded, noun) if explained is None else None
     return of_host or words.headline(
-        path, bottleneck_times(trace), targets, recorded, device_kind(trace), noun=noun
+        path, bottleneck_times(trace), targets, recorded, device_kind(trace), explained=explained, noun=noun
     )
 
 

@@ -165,22 +165,28 @@ def headline(
     recorded: bool,
     kind: str,
     *,
+    explained: float | None = None,
     compared: bool = False,
     noun: str = "step",
 ) -> Text:
     """Say what most of the path is, and how long the step would be if that were twice as fast.
 
-    Communication that isn't compared with other ranks may be waiting for them, so nothing is said about a faster
-    network.
+    Where the schedule explains too little of the device work to be replayed, what bounds the step is likely only.
+    Starts that nothing explains count as latency: a path of mostly those is unknown. Communication that isn't
+    compared with other ranks may be waiting for them, so nothing is said about a faster network.
 
     times  ns of the path by BOTTLENECKS, or by `times_by_part` where the ranks are compared
     kind   of device, as in `device_kind`
+    explained  share of the device work whose start the schedule explains; None without device work
     compared  all ranks are compared, so that communication contains no waiting
     noun      what a step is, see `steps.step_noun`
     """
     base = share_base(path.steps, recorded, bool(path.odd), noun)
     if path.duration_ns <= 0:
         return text("No time passes in {base}.", base=base)
+    if explained is not None and _is_unknown(times, explained):
+        return text("What bounds {base} is unknown: {reason}.", base=base, reason=_unexplained_starts(explained))
+    likely = "likely " if explained is not None and explained < MIN_EXPLAINED_SHARE else ""
     bottleneck = max(times, key=lambda part: times[part])
     share = times[bottleneck] / sum(times.values())
     part = _BOTTLENECK_PARTS[bottleneck]
@@ -196,16 +202,18 @@ def headline(
         if unexplained:
             bound = "bound by an unknown wait"
         finding = text(
-            "{base} is {bound}: {share} of its critical path is {part}.",
+            "{base} is {likely}{bound}: {share} of its critical path is {part}.",
             base=capitalize(base),
+            likely=likely,
             bound=bound,
             share=share_phrase,
             part=part,
         )
     else:
         finding = text(
-            "The largest part of the critical path of {base} is {part} ({share}).",
+            "The largest part of the critical path of {base} is {likely}{part} ({share}).",
             base=base,
+            likely=likely,
             share=share_phrase,
             part=part,
         )
@@ -330,6 +338,8 @@ def explanation(
             "Only the host was recorded, so this is the time of its main thread. Waits on other threads or "
             "processes aren't recorded."
         )
+    if _is_unknown(times_by_part(path), explained):
+        return ()  # the headline says why
     parts: list[Text] = []
     waits = _waits_for_ranks(path)
     best = None if waits else _best_target(path, [row for row in targets if compared or not is_communication(row)])
@@ -364,17 +374,20 @@ def explanation(
             )
         else:
             parts.append(text("Kernels twice as fast would save {saved}.", saved=format_duration(saved)))
-    if explained == 0:
-        parts.append(text("The recorded launches and syncs don't explain the device work, so this is uncertain."))
-    elif explained < MIN_EXPLAINED_SHARE:
-        parts.append(
-            text(
-                "The recorded launches and syncs explain when only {share} of the device work starts, so this is "
-                "uncertain.",
-                share=format_ratio(explained),
-            )
-        )
+    if explained < MIN_EXPLAINED_SHARE:
+        parts.append(text("This is uncertain: {reason}.", reason=_unexplained_starts(explained)))
     return sentences(*parts)
+
+
+def _is_unknown(times: Mapping[str, float], explained: float) -> bool:
+    """Return whether most of the path is latency between starts of which most aren't explained."""
+    return explained < _MAJORITY and max(times, key=lambda part: times[part]) == "latency"
+
+
+def _unexplained_starts(explained: float) -> str:
+    if explained == 0:
+        return "the recorded launches and syncs don't explain when the device work starts"
+    return f"the recorded launches and syncs explain when only {format_ratio(explained)} of the device work starts"
 
 
 def _condition(path: PathSummary) -> str:
