@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.diff.batch_sizes import find_batch_sizes, find_sample_counts
+from torch_tb_profiler.analyses.diff.changes import _round_up
 from torch_tb_profiler.analyses.diff.name_tables import find_renames
 from torch_tb_profiler.analyses.diff.roles import PartRole
 from torch_tb_profiler.analyses.diff.tree_alignment import align
@@ -58,3 +59,7 @@ def test_samples_differ_only_where_most_products_agree_on_the_ratio() -> None:
     assert sample_counts([32, 32, 4096], [64, 64, 8192]) == (32, 64)
     assert sample_counts([10, 10, 10, 10], [20, 20, 30, 15]) is None
     assert sample_counts([32, 32, 32], [32, 32, 64]) is None
+
+
+def test_the_steps_that_would_settle_a_change_have_two_digits() -> None:
+    assert [_round_up(count) for count in (4.0, 14.0, 94.2, 186.0, 1754.0)] == [4, 14, 95, 190, 1800]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Literal
@@ -149,8 +150,14 @@ def _change(evidence: ChangeEvidence, row: int, identical: bool) -> Change:
         high_ns=_none_if_nan(evidence.high[row]),
         q=_none_if_nan(evidence.q[row]),
         verdict=verdict,
-        needed=int(needed) if verdict == "cannot_tell" and np.isfinite(needed) else None,
+        needed=_round_up(needed) if verdict == "cannot_tell" and np.isfinite(needed) else None,
     )
+
+
+def _round_up(count: float) -> int:
+    """Round up to two significant digits: an estimate from a few steps has no more."""
+    unit: int = 10 ** max(0, len(str(int(count))) - 2)
+    return math.ceil(count / unit) * unit
 
 
 def _verdict(evidence: ChangeEvidence, row: int, identical: bool) -> Verdict:

@@ -178,7 +178,7 @@ RULE_WORDS = {
     ("optimizer_on_cpu", "fused"): RuleWords(
         "Use the fused optimizer",
         "{subject} calls its operators once per parameter, one of them {count} times per step. A fused step makes "
-        "one pass, which saves all but the longest operator: {time} of {base}.",
+        "one pass, which saves at most all but the longest operator: {time} of {base}.",
         f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST} beyond "
         "the operator with the most time",
         "PyTorch is older than 2.4, parameters are sparse, or of a type that isn't floating point.",
@@ -187,7 +187,7 @@ RULE_WORDS = {
     ("optimizer_on_cpu", "other"): RuleWords(
         "Step with fewer operators",
         "{subject} calls its operators once per parameter, one of them {count} times per step. Compiled to one "
-        "pass, a step saves all but the longest operator: {time} of {base}.",
+        "pass, a step saves at most all but the longest operator: {time} of {base}.",
         f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST} beyond "
         "the operator with the most time, and it has no fused version on the CPU",
         "compiling it isn't possible, for example because it synchronizes with other processes.",
