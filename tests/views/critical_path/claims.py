@@ -194,8 +194,8 @@ CLAIMS = [
         BUSY,
     ),
     Claim(
-        "What bounds {base} is unknown: {reason}.",
-        r"^What bounds an average step is unknown: the recorded launches and syncs don't explain when the device "
+        "What limits {base} is unknown: {reason}.",
+        r"^What limits an average step is unknown: the recorded launches and syncs don't explain when the device "
         r"work starts\. Estimates",
         steps("gpu0 kernel gemm 100 50 stream=7", launched("gemm", 9_960, 40, 10)),
         "they start right after their launches",

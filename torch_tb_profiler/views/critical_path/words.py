@@ -171,7 +171,7 @@ def headline(
 ) -> Text:
     """Say what most of the path is, and how long the step would be if that were twice as fast.
 
-    Where the schedule explains too little of the device work to be replayed, what bounds the step is likely only.
+    Where the schedule explains too little of the device work to be replayed, what limits the step is likely only.
     Starts that nothing explains count as latency: a path of mostly those is unknown. Communication that isn't
     compared with other ranks may be waiting for them, so nothing is said about a faster network.
 
@@ -185,7 +185,7 @@ def headline(
     if path.duration_ns <= 0:
         return text("No time passes in {base}.", base=base)
     if explained is not None and _is_unknown(times, explained):
-        return text("What bounds {base} is unknown: {reason}.", base=base, reason=_unexplained_starts(explained))
+        return text("What limits {base} is unknown: {reason}.", base=base, reason=_unexplained_starts(explained))
     likely = "likely " if explained is not None and explained < MIN_EXPLAINED_SHARE else ""
     bottleneck = max(times, key=lambda part: times[part])
     share = times[bottleneck] / sum(times.values())
