@@ -1,4 +1,4 @@
-"""Our median and distinct values equal those of numpy."""
+"""Our median, quantiles and distinct values equal those of numpy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from torch_tb_profiler.base.arrays import distinct, distinct_numbers, median
+from torch_tb_profiler.base.arrays import distinct, distinct_numbers, median, quantile
 
 
 @pytest.mark.parametrize("count", range(1, 12))
@@ -16,6 +16,13 @@ def test_the_median_is_that_of_numpy(count: int) -> None:
     for values in (numbers, numbers / 3, np.sort(numbers)[::-1]):
         assert median(values) == np.median(values)
     assert median(numbers.tolist()) == np.median(numbers)
+
+
+@pytest.mark.parametrize("count", range(1, 30))
+def test_quantiles_are_those_of_numpy(count: int) -> None:
+    numbers = np.random.default_rng(count).integers(-(2**40), 2**40, count)
+    for share in (0, 0.05, 0.25, 0.5, 0.9, 1):
+        assert quantile(numbers, share) == np.quantile(numbers, share)
 
 
 def test_the_median_of_nothing_is_nan() -> None:

@@ -30,6 +30,19 @@ def median(values: npt.NDArray[Any] | Sequence[float]) -> float:
     return (float(partitioned[half - 1]) + float(partitioned[half])) / 2
 
 
+def quantile(values: npt.NDArray[np.integer[Any]], share: float) -> float:
+    """Return a quantile (0.5: median) of at least one integer, interpolated as `np.quantile` does by default.
+
+    That one imports masked arrays, too.
+    """
+    place = (len(values) - 1) * share
+    below = int(place)
+    above = min(below + 1, len(values) - 1)
+    ordered = np.partition(values, (below, above))
+    low, step, part = ordered[below], ordered[above] - ordered[below], place - below
+    return float(ordered[above] - step * (1 - part) if part >= 0.5 else low + step * part)
+
+
 def distinct(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """Return the distinct values, ascending.
 

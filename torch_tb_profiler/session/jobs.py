@@ -181,6 +181,9 @@ def prefetch_answers(request: LoadRequest, part: int | None, slug: str, cache_di
             save_columns(trace, view, part, cache, key)
             result = encode_json(list(first_params))
         cache.save_json(key, name, result)
+    if trace._memo.store is not None:
+        # The next view reads what both need from the cache; the rest would add up to more than the file's columns.
+        trace._memo.clear()
 
 
 def open_cached(cache: Cache, key: str, catalog: HardwareCatalog) -> Trace | None:

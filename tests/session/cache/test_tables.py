@@ -14,7 +14,7 @@ from tests.support.payloads import ASKED, Ask, write_runs
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache, tables
-from torch_tb_profiler.session import open_session
+from torch_tb_profiler.session import jobs, open_session
 from torch_tb_profiler.session.cache import tables as kept
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views import all_tabs, find_view
@@ -45,6 +45,16 @@ def asked() -> list[Ask]:
     return [*asks, *(Ask(slug, f"sample_{name}") for name in NAMES for slug in slugs)]
 
 
+def settings(cache: Path | None) -> Settings:
+    return replace(
+        Settings.from_environment(),
+        small_file_bytes=0,
+        executor="serial",
+        cache_dir=str(cache),
+        cache_bytes=0 if cache is None else 1 << 30,
+    )
+
+
 FEW = [Ask(slug, "training") for slug in ("overview", "idle", "operators", "trace")]
 
 
@@ -53,15 +63,8 @@ def answers(runs: Path, cache: Path | None, asks: Sequence[Ask] = FEW) -> Answer
     for answer in cache.glob("*.json") if cache is not None else ():
         if not answer.name.endswith(".summary.json"):
             answer.unlink(missing_ok=True)
-    settings = replace(
-        Settings.from_environment(),
-        small_file_bytes=0,
-        executor="serial",
-        cache_dir=str(cache),
-        cache_bytes=0 if cache is None else 1 << 30,
-    )
     found: Answers = []
-    with open_session(str(runs), settings) as session:
+    with open_session(str(runs), settings(cache)) as session:
         for ask in asks:
             try:
                 payload = session.view(ask.slug, ask.run, params=ask.params, wait=True).payload
@@ -142,6 +145,16 @@ def test_two_processes_may_write_at_once(runs: Path, tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         both = list(pool.map(lambda _: answers(runs, tmp_path), range(2)))
     assert both == [derived, derived]
+
+
+def test_tabs_that_are_prepared_in_turn_leave_only_the_columns_in_memory(runs: Path, tmp_path: Path) -> None:
+    derived = answers(runs, None)
+    answers(runs, tmp_path, FEW[:1])
+    with open_session(str(runs), settings(tmp_path)) as session:
+        session.build_answers("training", None, None)
+        assert [dict(trace._memo) for trace in jobs._open.values()] == [{}]
+        found = [session.view(ask.slug, ask.run, params=ask.params, wait=True).payload for ask in FEW]
+    assert [(ask, payload) for ask, payload in zip(FEW, found, strict=True)] == derived
 
 
 def test_small_traces_keep_no_tables(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from enum import IntEnum
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrays import median
+from torch_tb_profiler.base.arrays import median, quantile
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
@@ -243,7 +243,7 @@ def _queue_edges(trace: Trace, items: DeviceItems, low: int, high: int) -> tuple
         return none, none
     duration = call_end - call_start
     running = np.searchsorted(starts, call_end, "right") - 1
-    blocked = duration > _SLOW_LAUNCH_RATIO * max(float(np.percentile(duration, 5)), _MIN_QUICK_LAUNCH_NS)
+    blocked = duration > _SLOW_LAUNCH_RATIO * max(quantile(duration, 0.05), _MIN_QUICK_LAUNCH_NS)
     blocked &= (queued >= _NEARLY_FULL_SHARE * queued.max()) & (running > 0)
     blocked &= (call_end - starts[running] <= _RETURN_TOLERANCE_NS) & (starts[running] > call_start)
     calls, sources = items.call[at[blocked]], low + running[blocked] - 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrays import median
+from torch_tb_profiler.base.arrays import median, quantile
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.devices import device_ids, stream_ids
@@ -178,7 +178,7 @@ def typical_latencies(items: DeviceItems) -> StartLatencies:
     finds_empty_stream = linked & (items.submit_time >= items.previous_end)
     launch, gap = _DEFAULT_LAUNCH_NS, _DEFAULT_GAP_NS
     if finds_empty_stream.sum() >= _MIN_LATENCY_SAMPLES:
-        delay = np.percentile((items.start - items.submit_time)[finds_empty_stream], 25)
+        delay = quantile((items.start - items.submit_time)[finds_empty_stream], 0.25)
         launch = int(np.clip(delay, 0, _MAX_LAUNCH_NS))
     is_queued = linked & (items.submit_time + launch < items.previous_end)
     if is_queued.sum() >= _MIN_LATENCY_SAMPLES:
