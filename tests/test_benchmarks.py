@@ -1,7 +1,7 @@
 """What the benchmarks measure on is a sound trace: all of the recording, several times, nothing in conflict.
 
-That of a cached trace finds every answer that is made ahead; that of TensorBoard's start has the plugin once, and
-once not.
+That of a cached trace finds every answer that is made ahead, that of commands none; that of TensorBoard's start
+has the plugin once, and once not.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 
 import torch_tb_profiler
 from benchmarks.contestants import cached_tabs as cached_tabs_module
-from benchmarks.contestants import tensorboard_start
+from benchmarks.contestants import tensorboard_start, unprepared_tabs
 from benchmarks.grow import read_recording, write_grown
 from benchmarks.hangs import write_job
 from tests.support.traces import document, read_bytes
@@ -68,3 +68,23 @@ def test_tensorboard_is_started_with_and_without_the_plugin(capsys: pytest.Captu
     tensorboard_start.main(["--rounds", "1"])
     rows = [line.split("|")[1].strip() for line in capsys.readouterr().out.splitlines()[2:]]
     assert rows == ["without", "with", "later by"]
+
+
+def test_no_visit_of_a_tab_by_command_profits_from_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caches: list[tuple[str, list[str]]] = []
+    visit = unprepared_tabs.visit
+
+    def record(tree: str, cache: Path, tab: str, file: str) -> unprepared_tabs.Visit:
+        caches.append((tab, [each.name for each in cache.glob("*.operators.json")]))
+        return visit(tree, cache, tab, file)
+
+    monkeypatch.setenv("TORCH_PROFILER_SMALL_FILE_BYTES", "16")  # so that it is cached, as a large one is
+    monkeypatch.setattr(unprepared_tabs, "visit", record)
+    monkeypatch.setattr(unprepared_tabs, "TABS", ("operators", "operators"))
+    unprepared_tabs.main([str(SAMPLE), "--rounds", "1"])
+    assert caches == [("overview", []), ("overview", []), ("operators", []), ("operators", [])]
+    cells = [line.split("|")[1:-1] for line in capsys.readouterr().out.splitlines()[3:]]
+    assert [row[0].strip() for row in cells] == ["again", "operators", "operators"]
+    assert all(float(seconds) > 0 for row in cells for seconds in row[1:3])

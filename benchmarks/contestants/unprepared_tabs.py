@@ -33,12 +33,12 @@ class Visit(NamedTuple):
     payload: bytes
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", help="a trace of at least 100,000 events")
     parser.add_argument("--before", help="a compiled checkout of another version, which takes turns with this one")
     parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     programs = {"now": str(Path(__file__).parents[2]), **({"before": options.before} if options.before else {})}
     with tempfile.TemporaryDirectory() as folder:
         caches = {name: Path(folder) / name for name in programs}
@@ -73,8 +73,9 @@ def visit(tree: str, cache: Path, tab: str, file: str) -> Visit:
         process = subprocess.Popen(command, stdout=out, env=environment, cwd=cache.parent)
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - began
-        if status:
-            raise subprocess.CalledProcessError(status, command)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, command)
         out.seek(0)
         return Visit(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024, out.read())
 
