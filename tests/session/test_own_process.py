@@ -112,3 +112,52 @@ def test_the_memory_limit_ends_with_its_block() -> None:
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
     with limited_memory(0):
         assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+NCCL = {
+    "ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "pid": 0, "tid": 7, "ts": 9, "dur": 5,
+    "args": {"device": 0, "stream": 7, "Collective name": "allreduce", "In msg nelems": 4, "dtype": "Float"},
+}  # fmt: skip
+
+
+def _write_ranks(log: Path, *names: str) -> None:
+    for file in log.iterdir():
+        file.unlink()
+    for rank, name in enumerate(names):
+        info = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}}
+        (log / f"{name}.1.pt.trace.json").write_bytes(document([NCCL], **info))
+
+
+def _reductions(place: str) -> set[str]:
+    return {path.name.split(".", 1)[1] for path in Path(place).glob("*-reduced.*")}
+
+
+def test_the_only_trace_of_a_log_is_reduced_when_somebody_asks(
+    log: Path, settings: Settings, queue: Queue
+) -> None:
+    _write_ranks(log, "one")
+    place = Cache.from_settings(settings).place
+    with open_session(str(log), settings, own_process=True) as session:
+        assert session.view("overview", wait=True, timeout=PATIENCE).payload and not queue.jobs
+        assert _reductions(place) == set()
+        asked = session.view("distributed", wait=True, timeout=PATIENCE).payload
+    kept = _reductions(place)
+    assert asked and kept
+    with open_session(str(log), settings, own_process=True) as session:
+        assert session.view("distributed", wait=True, timeout=PATIENCE).payload == asked
+    assert _reductions(place) == kept
+
+
+def test_one_trace_of_several_is_reduced_when_it_is_loaded(log: Path, settings: Settings, queue: Queue) -> None:
+    _write_ranks(log, "one", "two")
+    with open_session(str(log), settings, own_process=True) as session:
+        assert session.view("overview", worker="one", wait=True, timeout=PATIENCE).payload and not queue.jobs
+    assert len(_reductions(Cache.from_settings(settings).place)) == 2
+
+
+def test_preparing_the_tabs_of_the_only_trace_reduces_it(log: Path, settings: Settings, queue: Queue) -> None:
+    _write_ranks(log, "one")
+    with open_session(str(log), settings, own_process=True) as session:
+        assert session.view("overview", wait=True, timeout=PATIENCE).payload and not queue.jobs
+        session.build_answers(None, None, None)
+    assert len(_reductions(Cache.from_settings(settings).place)) == 2

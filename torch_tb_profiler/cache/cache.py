@@ -181,6 +181,10 @@ class Cache:
         """Return True if this machine holds a small result of a key."""
         return self.enabled and (self._folder.path / _json_name(key, name)).is_file()
 
+    def has_reduced(self, key: str, name: str) -> bool:
+        """Return whether the reduction of a trace is on this machine."""
+        return self.enabled and (self._folder.path / _reduced_name(key, name)).is_file()
+
     def has_trace(self, key: str) -> bool:
         """Return True if this machine or the shared store holds the trace of a key."""
         name = _trace_name(key)

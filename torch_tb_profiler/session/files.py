@@ -53,6 +53,7 @@ class _RequestedFile:
     key         of its cache entry
     evictions   how often the cache evicted it before it could be opened
     cached      everything that was built of it is in the cache
+    alone       its log has no other trace
     prefetched  parts for which the first answers of all tabs are prefetched
     """
 
@@ -66,6 +67,7 @@ class _RequestedFile:
     reduced: dict[str, bytes] = field(default_factory=dict)
     evictions: int = 0
     cached: bool = True
+    alone: bool = False
     prefetched: set[int | None] = field(default_factory=set)
     done: threading.Event = field(default_factory=threading.Event)
 
@@ -99,12 +101,15 @@ class RequestedFiles:
 
     # ---- state --------------------------------------------------------------------------------------
 
-    def request(self, listed: ListedFile) -> None:
-        """Request a file and return at once. Loaded or cached files are ready immediately."""
+    def request(self, listed: ListedFile, alone: bool = False) -> None:
+        """Request a file and return at once. Loaded or cached files are ready immediately.
+
+        alone  the log has no other trace
+        """
         with self._lock:
             file = self._files.get(listed.id)
             if file is None:
-                file = self._files[listed.id] = _RequestedFile(listed, self._key(listed.id))
+                file = self._files[listed.id] = _RequestedFile(listed, self._key(listed.id), alone=alone)
             if file.summary is None and file.error is None and file.future is None:
                 if self._cache.shared:
                     self._look_up(file)
@@ -217,6 +222,10 @@ class RequestedFiles:
                 return None
             content = file.reduced.get(entry_name := result_name(name, part))
         return content if content is not None else self._cache.load_reduced(file.key, entry_name, mapped)
+
+    def cache_reduced(self, id_: FileId, name: str, part: int | None, content: bytes) -> None:
+        """Cache a reduction of a file that was not built when it was loaded; a failure costs only time."""
+        self._cache.save_reduced(self._key(id_), result_name(name, part), content)
 
     def prefetched_answer(self, id_: FileId, slug: str, part: int | None, params: msgspec.Struct) -> bytes | None:
         """Return the prefetched answer of a view to the parameters that the page requests first, or None.
@@ -408,7 +417,9 @@ class RequestedFiles:
         def report(progress: ProgressTuple) -> None:
             file.progress = progress
 
-        file.future = self._loader.load(file.listed, report, bypass_cache=file.evictions >= MAX_EVICTIONS)
+        file.future = self._loader.load(
+            file.listed, report, bypass_cache=file.evictions >= MAX_EVICTIONS, alone=file.alone
+        )
         file.future.add_done_callback(lambda future: self._finish_loading(file, future))
 
     def _refuse(self, file: _RequestedFile) -> None:

@@ -42,7 +42,7 @@ from torch_tb_profiler.session.cache.packed import pack
 from torch_tb_profiler.session.cache.similarity import sketch_names
 from torch_tb_profiler.session.cache.tables import keep_tables, save_columns
 from torch_tb_profiler.storage import FileId, Location, open_location
-from torch_tb_profiler.view import TraceView
+from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views import all_tabs, all_views, find_view
 
 T = TypeVar("T")
@@ -77,6 +77,7 @@ class LoadRequest(NamedTuple):
     origins   (path, stored bytes) of the files that say where its kernels come from, or what was recorded
     requests  (path, stored bytes) of the files that say when requests arrived
     formats   the same recording in less detailed formats, which are read if it can't be
+    alone     its log has no other trace: what ranks are compared by is left to whoever asks for it
     """
 
     location: str
@@ -93,6 +94,7 @@ class LoadRequest(NamedTuple):
     origins: tuple[tuple[str, int], ...] = ()
     requests: tuple[tuple[str, int], ...] = ()
     formats: tuple[OtherFormat, ...] = ()
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -194,6 +196,28 @@ def open_cached(cache: Cache, key: str, catalog: HardwareCatalog) -> Trace | Non
         _open.clear()
         _open[key] = trace
     return trace
+
+
+def prefetch_reductions(
+    request: LoadRequest, part: int | None, unavailable: Set[str], cache_dir: str, cache_bytes: int
+) -> None:
+    """Build and cache what ranks are compared by of a cached trace that was loaded alone."""
+    cache = Cache(cache_dir, cache_bytes)
+    key = entry_key(request.id, request.catalog)
+    tabs = [tab for tab in all_tabs() if tab.slug not in unavailable]
+    mains = [main for tab in tabs for main in tab.reductions_on_load]
+    if all(cache.has_reduced(key, result_name(main.cache_name, part)) for main in mains):
+        return
+    enable_compiled_functions()
+    file_trace = open_cached(cache, key, request.catalog)
+    if file_trace is None:
+        return
+    trace = file_trace if part is None else split_trace(file_trace)[part]
+    keep_tables(trace, cache, key, part)
+    with without_gc():
+        for tab in tabs:
+            for name, content in _reductions(tab, trace, part).items():
+                cache.save_reduced(key, name, content)
 
 
 def enable_compiled_functions(own_process: bool = False) -> None:
@@ -300,7 +324,7 @@ def _load(
     with ThreadPoolExecutor(1, thread_name_prefix="profiler-save") as saver:
         saved = _submit(saver, cache.save_trace, key, trace)  # writing leaves the other core to the analyses
         keep_tables(trace, cache, key)
-        summary, results, reduced = analyze(trace)
+        summary, results, reduced = analyze(trace, reduces=not request.alone)
         report(("saving", size, size, len(trace)))
         cached = saved.result()
     cached = cached and all(cache.save_json(key, name, result) for name, result in results.items())
@@ -357,8 +381,11 @@ def _available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def analyze(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, bytes]]:
-    """Return the summary of a trace, and by `result_name` the answers and the reductions built for every trace."""
+def analyze(trace: Trace, reduces: bool = True) -> tuple[FileSummary, dict[str, bytes], dict[str, bytes]]:
+    """Return the summary of a trace, and by `result_name` the answers and the reductions built for every trace.
+
+    reduces  a trace of one rank is reduced, too
+    """
     trace_parts = split_trace(trace)
     parts: dict[int | None, Trace] = dict(trace_parts.items()) if trace_parts else {None: trace}
     unavailable: dict[str, str] = {}
@@ -376,10 +403,8 @@ def analyze(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, byte
                 answer = encode_json(payload)
                 results.update((result_name(slug, number), answer) for slug in view.answered_by(payload))
                 health.update((note.kind, note) for note in payload.health)
-            for main in tab.reductions_on_load:
-                for reduction in (main, main.details):
-                    if reduction is not None:
-                        reduced[result_name(reduction.cache_name, number)] = pack(reduction.reduce(part))
+            if reduces or trace_parts:
+                reduced.update(_reductions(tab, part, number))
     summary = FileSummary(
         len(trace) if trace.snapshot is None else len(trace.snapshot.history.action),
         trace_rank(trace),
@@ -392,3 +417,9 @@ def analyze(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, byte
         step_noun(next(iter(parts.values()))),
     )
     return summary, results, reduced
+
+
+def _reductions(tab: Tab, trace: Trace, part: int | None) -> dict[str, bytes]:
+    """Return a tab's reductions of a trace by `result_name`."""
+    reductions = (each for main in tab.reductions_on_load for each in (main, main.details) if each is not None)
+    return {result_name(each.cache_name, part): pack(each.reduce(trace)) for each in reductions}

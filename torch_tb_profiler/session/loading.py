@@ -100,12 +100,13 @@ class Loader:
         return self._executor is not None and self._executor.remote
 
     def load(
-        self, file: ListedFile, report: Callable[[ProgressTuple], None], *, bypass_cache: bool
+        self, file: ListedFile, report: Callable[[ProgressTuple], None], *, bypass_cache: bool, alone: bool
     ) -> Future[Loaded]:
         """Start loading a file: in this process if the file is small or the process has nothing else to do.
 
         report        called with the progress, unless `progress` knows it
         bypass_cache  the trace comes back with the result instead of through the cache
+        alone         the log has no other trace
         """
         if self._own_process:
             from torch_tb_profiler.base.memory import recycle_memory
@@ -113,7 +114,7 @@ class Loader:
             recycle_memory()  # before numpy is imported
         from torch_tb_profiler.session.jobs import load_file, load_in_own_process, load_in_worker
 
-        request = self._load_request(file)
+        request = self._load_request(file)._replace(alone=alone and self._own_process)
         if self._is_small(file):
             # A very small file is parsed again faster than it is cached.
             cached = _estimated_json_bytes(file) > self._settings.small_file_bytes // 16
@@ -172,12 +173,13 @@ class Loader:
 
         unavailable  tabs that have nothing to show
         """
-        from torch_tb_profiler.session.jobs import prefetch_answers, prefetched_views
+        from torch_tb_profiler.session.jobs import prefetch_answers, prefetch_reductions, prefetched_views
 
-        request = self._load_request(file)
+        request, cache = self._load_request(file), (self._cache.place, self._settings.cache_bytes)
         for slug in prefetched_views(unavailable):
             if slug in CACHED_VIEWS:
-                prefetch_answers(request, part, slug, self._cache.place, self._settings.cache_bytes)
+                prefetch_answers(request, part, slug, *cache)
+        prefetch_reductions(request, part, unavailable, *cache)
 
     def is_prefetching(self, key: str, name: str) -> bool:
         """Return True if a worker is building an answer right now; one that is still queued may take long."""

@@ -80,6 +80,12 @@ class LogFolders:
         """False until the first listing is complete."""
         return self._scanned.is_set()
 
+    @property
+    def holds_one_trace(self) -> bool:
+        """True if there is one trace file in the log folders."""
+        runs = self.catalog.runs
+        return len(runs) == 1 and [len(worker.spans) for worker in runs[0].workers[:2]] == [1]
+
     def start(self) -> None:
         """List in the background, now and every few seconds, until `close`."""
         with self._lock:

@@ -137,7 +137,7 @@ class Targets:
         """
         self._log.check_listed(file)
         if not self._log.is_growing(file):
-            self._files.request(file)
+            self._files.request(file, alone=self._log.holds_one_trace)
 
     def request_all(self, files: Sequence[ListedFile]) -> None:
         """Request the files of a job like `request`."""

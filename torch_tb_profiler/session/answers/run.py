@@ -16,7 +16,7 @@ from torch_tb_profiler.discovery import ListedRun, Span, Worker
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest
 from torch_tb_profiler.session.answers.traced import TracedFile, TracedFiles, traced_iterations
 from torch_tb_profiler.session.cache.entries import encode_json, job_key
-from torch_tb_profiler.session.cache.packed import unpack
+from torch_tb_profiler.session.cache.packed import pack, unpack
 from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.state import FileState, ProgressInfo, StateName
 from torch_tb_profiler.session.targets import Target, Targets, check_has_trace
@@ -260,7 +260,9 @@ class RunAnswers:
         if trace is None:
             self._files.reload(file)
             return None
-        return reduction.reduce(trace)  # type: ignore[no-any-return]
+        reduced: object = reduction.reduce(trace)
+        self._files.cache_reduced(file, reduction.cache_name, part, pack(reduced))
+        return reduced
 
 
 def _sum_progress(states: list[FileState]) -> ProgressInfo:
