@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.model.schedule.unrecorded_waits import unrecorded_waits
+from torch_tb_profiler.model.calls.calltree import call_tree
+from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.schedule.unrecorded_waits import MIN_SILENCE_NS, find_silences, unrecorded_waits
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import plain
@@ -115,3 +118,24 @@ def test_a_call_that_outlasts_all_recorded_work_waits_for_something_unknown() ->
     assert plain(build_critical_path(short, CriticalPathParams()).headline).startswith(
         "An average step is host-bound: 8"
     )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_silences_are_between_all_begins_and_ends(seed: int) -> None:
+    """They are sought in few gaps; looking at every begin and end on the thread finds the same ones."""
+    random = np.random.default_rng(seed)
+    trace = draw(
+        "\n".join(
+            f"host cpu_op op{i} {begin} {time}"
+            for i, (begin, time) in enumerate(
+                zip(random.integers(0, 20_000, 60).tolist(), random.integers(0, 4_000, 60).tolist(), strict=True)
+            )
+        )
+    )
+    tree = call_tree(trace)
+    rows = tree.rows[tree.lane[tree.rows] == 0]
+    times = np.unique(np.append(trace.events.start[rows], event_ends(trace)[rows]))
+    long = np.diff(times) >= MIN_SILENCE_NS
+    since, resume = find_silences(trace, 0)
+    assert long.any()
+    assert since.tolist() == times[:-1][long].tolist() and resume.tolist() == times[1:][long].tolist()

@@ -100,8 +100,11 @@ def _engine_around(trace: Trace, rows: Int32, engine: Int32) -> Int32:
     is_engine[engine] = True
     around = enclosing_operators(trace)
     surrounding: Int32 = rows.copy()
-    while (climbing := (surrounding >= 0) & ~is_engine[surrounding]).any():
-        surrounding[climbing] = around[surrounding[climbing]]
+    climbing = np.flatnonzero((rows >= 0) & ~is_engine[rows])
+    while len(climbing):
+        above = around[surrounding[climbing]]
+        surrounding[climbing] = above
+        climbing = climbing[(above >= 0) & ~is_engine[above]]
     return surrounding
 
 

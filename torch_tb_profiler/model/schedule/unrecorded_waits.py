@@ -52,11 +52,9 @@ def unrecorded_waits(trace: Trace) -> UnrecordedWaits:
     """Return the waits of the threads that launch work, and on which no call is recorded that waits."""
     items, calls = device_items(trace), blocking_calls(trace)
     recorded = distinct_numbers(calls.thread[calls.has_waited & (calls.kind != WaitKind.QUEUE)])
-    found = [
-        _waits_of_thread(trace, items, code)
-        for code in distinct_codes(items.thread[items.call >= 0])
-        if code not in recorded
-    ]
+    waiting = [code for code in distinct_codes(items.thread[items.call >= 0]) if code not in recorded]
+    launched = _launched_work(items) if waiting else None
+    found = [] if launched is None else [_waits_of_thread(trace, items, *launched, code) for code in waiting]
     none = np.empty(0, np.int64)
     parts = [UnrecordedWaits(none.astype(np.int32), none, none, none), *found]
     columns = zip(*map(msgspec.structs.astuple, parts), strict=True)
@@ -68,19 +66,25 @@ def has_unrecorded_waits(trace: Trace) -> bool:
     return len(unrecorded_waits(trace).item) > 0
 
 
-def _waits_of_thread(trace: Trace, items: DeviceItems, thread: int) -> UnrecordedWaits:
-    """Return its waits, if it waits in most of the silences that begin while work isn't done."""
+def _launched_work(items: DeviceItems) -> tuple[Int64, Int64]:
+    """Return (int64[k] when items were launched, ascending; int64[k] which of those by then ends last)."""
     launched = np.flatnonzero(items.call >= 0)
     launched = launched[np.argsort(items.submit_time[launched], kind="stable")]
-    # Of what was launched up to each item, the one that ends last.
-    reach = np.maximum.accumulate(items.end[launched])
-    last = launched[np.maximum.accumulate(np.where(items.end[launched] == reach, np.arange(len(launched)), 0))]
-    times = _boundaries(trace, thread)
-    since, resume = times[:-1], times[1:]
-    count = np.searchsorted(items.submit_time[launched], since, "right")
+    end = items.end[launched]
+    reach = np.maximum.accumulate(end)
+    last = launched[np.maximum.accumulate(np.where(end == reach, np.arange(len(launched)), 0))]
+    return items.submit_time[launched], last
+
+
+def _waits_of_thread(
+    trace: Trace, items: DeviceItems, submitted: Int64, last: Int64, thread: int
+) -> UnrecordedWaits:
+    """Return its waits, if it waits in most of the silences that begin while work isn't done."""
+    since, resume = find_silences(trace, thread)
+    count = np.searchsorted(submitted, since, "right")
     source = last[np.maximum(count - 1, 0)]
     end = items.end[source]
-    silent = (resume - since >= MIN_SILENCE_NS) & (count > 0) & (end > since)
+    silent = (count > 0) & (end > since)
     waits = silent & (end <= resume)
     waits &= resume - end <= np.minimum(MAX_RETURN_SHARE * (resume - since), MAX_RETURN_NS)
     if 2 * waits.sum() <= silent.sum():
@@ -88,12 +92,29 @@ def _waits_of_thread(trace: Trace, items: DeviceItems, thread: int) -> Unrecorde
     return UnrecordedWaits(np.full(int(waits.sum()), thread, np.int32), source[waits], since[waits], resume[waits])
 
 
-def _boundaries(trace: Trace, thread: int) -> Int64:
-    """Return when slices of a thread begin or end, but for calls that poll the device."""
+def find_silences(trace: Trace, thread: int) -> tuple[Int64, Int64]:
+    """Return between which times no slice of a thread begins or ends, but for calls that poll the device.
+
+    They lie in the few long gaps between starts, which ascend; ends are sought in those alone.
+    """
     tree = call_tree(trace)
     rows = tree.rows[(trace.events.thread[tree.rows] == thread) & (tree.lane[tree.rows] == 0)]
     names = trace.events.name[rows]
     rows = rows[~name_mask(trace.strings, _POLL.search, names)[names]]
-    times = np.append(trace.events.start[rows], event_ends(trace)[rows])
-    times.sort(kind="stable")  # two nearly sorted halves: many times faster than np.unique, which may hash
-    return times[np.append(True, times[1:] != times[:-1])] if len(times) else times
+    starts, ends = trace.events.start[rows], event_ends(trace)[rows]
+    if len(rows) == 0:
+        return starts, ends
+    following = np.append(starts[1:], ends.max())
+    long = following - starts >= MIN_SILENCE_NS
+    begin, stop = starts[long], following[long]
+    ends = ends[long | (ends > following)]  # the others lie between starts that follow each other closely
+    gap = np.searchsorted(begin, ends, "left") - 1
+    inside = (gap >= 0) & (ends < np.append(stop, 0)[gap])
+    numbers = np.arange(len(begin))
+    gap = np.concatenate([numbers, gap[inside], numbers])
+    times = np.concatenate([begin, ends[inside], stop])
+    order = np.lexsort((times, gap))
+    gap, times = gap[order], times[order]
+    since, resume = times[:-1], times[1:]
+    silent = (gap[:-1] == gap[1:]) & (resume - since >= MIN_SILENCE_NS)
+    return since[silent], resume[silent]

@@ -164,8 +164,10 @@ class _TextCodes:
 
 def _longest_event(call: Int32, length: Int64, rows: Int32, count: int) -> Int32:
     """Return int32[k]: the longest device event of each call; its name is that of the kernel that it ran as."""
-    order = np.lexsort((length, call))
     main = np.full(count, NO_CODE, np.int32)
+    main[call] = rows
+    several = np.flatnonzero(np.bincount(call, minlength=count)[call] > 1)  # most calls launch one kernel
+    order = several[np.lexsort((length[several], call[several]))]
     main[call[order]] = rows[order]  # the last write wins
     return main
 
@@ -311,10 +313,12 @@ def is_recomputed(trace: Trace, calls: Int32) -> Bool:
     is_task = np.zeros(len(trace), np.bool_)
     is_task[tasks] = True
     within = innermost_enclosing(trace, build_call_tree(trace, tasks), among=calls)[calls] >= 0
-    at = calls.copy()
+    at = calls[within]
     # Climb to the nearest operator with a number, which the task itself has, too.
-    while (climbing := (at >= 0) & (sequence[at] == ABSENT)).any():
-        at[climbing] = around[at[climbing]]
-    known = within & (at >= 0)
-    recomputed[known] = ~is_task[at[known]] & (forward_thread[at[known]] == 0)
+    climbing = np.flatnonzero(sequence[at] == ABSENT)
+    while len(climbing):
+        above = around[at[climbing]]
+        at[climbing] = above
+        climbing = climbing[(above >= 0) & (sequence[above] == ABSENT)]
+    recomputed[within] = (at >= 0) & ~is_task[at] & (forward_thread[at] == 0)
     return recomputed

@@ -23,7 +23,7 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
 from torch_tb_profiler.analyses.shared.attainable import attainable_ns
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.costs.models import built_in_cost_model
-from torch_tb_profiler.model.trace import Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, name_mask
 from torch_tb_profiler.model.work.operator_work import operator_work
 from torch_tb_profiler.model.work.ownership import WorkOwners
 
@@ -45,8 +45,13 @@ class _Product(NamedTuple):
 
 def find_unfused_attention(trace: Trace) -> Iterator[Finding]:
     """Find the time of attention beyond a fused kernel at peak, where the peaks are known."""
-    own, order = operator_work(trace).owners, _in_order(trace)
-    owner = np.append(np.argsort(order), -1)[own.call]  # of each device event the place of its call in the order
+    own = operator_work(trace).owners
+    if not _softmax_mask(own).any():
+        return
+    order = _in_order(trace)
+    place = np.empty(len(order) + 1, np.int64)
+    place[order], place[-1] = np.arange(len(order)), -1
+    owner = place[own.call]  # of each device event the place of its call in the order
     by_owner = np.argsort(owner, kind="stable")
     cases: dict[str, list[tuple[Int32, np.ndarray]]] = {"operators": [], "fallback": []}
     seen: dict[tuple[int, ...], float | None] = {}
@@ -86,6 +91,12 @@ def _finding(trace: Trace, case: str, parts: list[tuple[Int32, np.ndarray]]) -> 
     )
 
 
+def _softmax_mask(owners: WorkOwners) -> Bool:
+    """Return bool[k]: which of the calls are a softmax, or its gradient."""
+    mask: Bool = name_mask(owners.names, (FORWARD, BACKWARD).__contains__)[owners.name]
+    return mask
+
+
 def _in_order(trace: Trace) -> Int64:
     """Return int64[k]: the calls of `operator_work` by thread and start."""
     calls = operator_work(trace).owners.calls
@@ -98,7 +109,7 @@ def _candidates(trace: Trace, order: Int64) -> Iterator[tuple[int, int, int]]:
     name, thread = owners.name[order], trace.events.thread[owners.calls[order]]
     product = name_mask(owners.names, PRODUCTS.__contains__)[name]
     between = name_mask(owners.names, _may_be_between)[name]
-    softmax = np.flatnonzero(name_mask(owners.names, (FORWARD, BACKWARD).__contains__)[name])
+    softmax = np.flatnonzero(_softmax_mask(owners)[order])
     place = np.arange(len(order))
     before = np.maximum.accumulate(np.where(between, -1, place)) if len(order) else place
     after = np.minimum.accumulate(np.where(between, len(order), place)[::-1])[::-1] if len(order) else place

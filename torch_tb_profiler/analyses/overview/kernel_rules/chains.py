@@ -19,7 +19,7 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
 )
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import in_optimizer
 from torch_tb_profiler.analyses.shared.attainable import attainable_ns, owning_calls
-from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.analyses.shared.grouping import dense_codes, group, positions_by_value, stable_order
 from torch_tb_profiler.model.costs.models import built_in_cost_model
 from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
@@ -43,13 +43,13 @@ def find_elementwise_chains(trace: Trace) -> Iterator[Finding]:
     share = np.ones(len(chains))
     fused: dict[tuple[int, ...], float] = {}
     signature, calls = operator_work(trace).signature, owning_calls(trace, rows)
-    for number in range(len(chains)):
-        mine = chains.members(number)
+    members = positions_by_value(chains.which, len(chains))
+    for number, mine in enumerate(members):
         key = tuple(signature[calls[mine]].tolist())
         if key not in fused:
             fused[key] = _fused_ns(trace, calls[mine].astype(np.int64))
         share[number] = min(max(fused[key], length[mine].min()) / max(sums[number], 1), 1.0)
-    longest = rows[chains.members(int(np.argmax(sums)))]
+    longest = rows[members[int(np.argmax(sums))]]
     yield Finding(
         "elementwise_chains",
         times_after_share(trace, rows, share[chains.which]),
@@ -78,13 +78,15 @@ def _chains(trace: Trace) -> tuple[Int32, Int64]:
     """Return (int32[k] rows of kernels in chains, int64[k] the chain of each)."""
     own = operator_work(trace).owners
     rows, elements = own.events, _elements(trace)
-    order = np.lexsort((trace.events.start[rows], stream_ids(trace)[rows], device_ids(trace)[rows]))
+    if not elements.any():
+        return rows[:0], np.empty(0, np.int64)
+    order = np.argsort(trace.events.start[rows], kind="stable")
+    queue, _ = dense_codes(device_ids(trace)[rows[order]], stream_ids(trace)[rows[order]])
+    by_queue = stable_order(queue)
+    order, queue = order[by_queue], queue[by_queue]
     rows, elements = rows[order], elements[order]
-    if len(rows) == 0:
-        return rows, np.empty(0, np.int64)
     name = np.append(own.name, NO_CODE)[own.call[order]]
-    stream, device = stream_ids(trace)[rows], device_ids(trace)[rows]
-    follows = (np.diff(elements) == 0) & (np.diff(stream) == 0) & (np.diff(device) == 0) & (elements[1:] > 0)
+    follows = (np.diff(elements) == 0) & (np.diff(queue) == 0) & (elements[1:] > 0)
     chain = np.concatenate([[0], np.cumsum(~follows)])
     differs = np.bincount(chain[1:], follows & (np.diff(name) != 0), minlength=int(chain[-1]) + 1) > 0
     in_chain = (np.bincount(chain)[chain] >= MIN_CHAIN_LENGTH) & differs[chain] & (elements > 0)
@@ -100,7 +102,8 @@ def _elements(trace: Trace) -> Int64:
     own = done.owners
     elementwise = name_mask(own.names, _is_elementwise)[own.name]
     alone = np.bincount(own.call[own.call >= 0], minlength=len(own.calls)) == 1
-    calls = np.flatnonzero(own.modeled & elementwise & alone & ~in_optimizer(trace, own.calls))
+    calls = np.flatnonzero(own.modeled & elementwise & alone)
+    calls = calls[~in_optimizer(trace, own.calls[calls])]
     size = np.zeros(len(own.calls) + 1, np.int64)
     if len(calls):
         same = group(done.signature[calls])

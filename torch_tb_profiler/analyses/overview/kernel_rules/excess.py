@@ -22,7 +22,9 @@ def times_after_share(trace: Trace, rows: Int32, share: Float64) -> Intervals:
 def other_device_work(trace: Trace, rows: Int32) -> Intervals:
     """Return when other device work runs."""
     work = rows_of_kind(trace, *DEVICE_KINDS)
-    return event_intervals(trace, work[~np.isin(work, rows)])
+    other = np.ones(len(trace), np.bool_)  # a table is many times faster than np.isin
+    other[rows] = False
+    return event_intervals(trace, work[other[work]])
 
 
 def recorded_shapes(trace: Trace, row: int) -> str:

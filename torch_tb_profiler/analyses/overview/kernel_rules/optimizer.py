@@ -12,6 +12,7 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import other_device
 from torch_tb_profiler.analyses.shared.attainable import roofline_shares
 from torch_tb_profiler.base.intervals import Intervals, intersect, subtract, total
 from torch_tb_profiler.base.markers import is_optimizer_step
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
@@ -106,12 +107,15 @@ def in_optimizer(trace: Trace, rows: Int32) -> Bool:
     during = _step_times(trace, _marks(trace))
     if len(during.starts) == 0:
         return np.zeros(len(rows), np.bool_)
-    at = np.searchsorted(during.starts, trace.events.start[rows], "right") - 1
-    inside: Bool = (at >= 0) & (trace.events.start[rows] < during.ends[np.maximum(at, 0)])
+    start = trace.events.start[rows]
+    at = np.searchsorted(during.starts, start, "right") - 1
+    inside: Bool = (at >= 0) & (start < during.ends[np.maximum(at, 0)])
     return inside
 
 
+@derived
 def _marks(trace: Trace) -> Int32:
+    """Return the rows of marks of an optimizer's step."""
     marks = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
     rows: Int32 = marks[name_mask(trace.strings, is_optimizer_step)[trace.events.name[marks]]]
     return rows

@@ -16,11 +16,13 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
     times_after_share,
 )
 from torch_tb_profiler.analyses.shared.attainable import roofline_shares
+from torch_tb_profiler.analyses.shared.grouping import input_shape_codes
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.devices import DeviceInfo, devices
 from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, eligible_operators, uses_tensor_cores
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.trace import Int32, Trace
+from torch_tb_profiler.model.work.operator_work import operator_work
 
 MIN_UNIT_SHARE = 0.1
 """A product that reaches less than this share of its roofline is too small or too short for its unit to matter."""
@@ -68,10 +70,14 @@ def find_missing_mixed_precision(trace: Trace) -> Iterator[Finding]:
 
 def _unaligned_shapes(trace: Trace, rows: Int32, operators: Int32, multiple: int) -> str:
     """Return the input shapes of the longest product with a size that is no multiple, "" if none has one."""
-    for i in np.argsort(-trace.events.duration[rows], kind="stable").tolist():
-        shapes = parse_input_shapes(trace, int(operators[i]))
+    calls = operators[np.argsort(-trace.events.duration[rows], kind="stable")]
+    if not operator_work(trace).owners.captures:  # of equal shapes one is enough; a capture has shapes of its own
+        _, first = np.unique(input_shape_codes(trace)[calls], return_index=True)
+        calls = calls[np.sort(first)]
+    for row in calls.tolist():
+        shapes = parse_input_shapes(trace, row)
         if any(size % multiple for shape in shapes if len(shape) > 1 for size in shape[-2:]):
-            return recorded_shapes(trace, int(operators[i]))
+            return recorded_shapes(trace, row)
     return ""
 
 
