@@ -25,7 +25,8 @@ import msgspec
 import numpy as np
 from isal import igzip
 
-from torch_tb_profiler.analyses.timeline.excerpt import write_document
+from torch_tb_profiler.analyses.timeline import ExcerptRange
+from torch_tb_profiler.analyses.timeline.excerpt import write_excerpt
 from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Events, Trace
@@ -156,6 +157,12 @@ def measure(trace: Trace, rounds: int) -> None:
     report.ask("critical path, 1%", lambda _: build("trace/path", **window(0.01)))
 
 
+def write_grown_trace(trace: Trace, path: str | Path) -> None:
+    """Write all of a trace as a file."""
+    with open(path, "wb") as file:
+        file.writelines(write_excerpt(trace, ExcerptRange()))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--events", type=int, nargs="+", default=[1_000_000, 5_000_000])
@@ -165,8 +172,7 @@ def main() -> None:
     small = sample()
     if options.write:
         trace = grow(small, options.events[0])
-        with open(options.write, "wb") as file:
-            file.writelines(write_document(trace, np.arange(len(trace), dtype=np.int32)))
+        write_grown_trace(trace, options.write)
         return
     for events in options.events:
         trace = grow(small, events)

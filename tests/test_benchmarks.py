@@ -16,12 +16,22 @@ from benchmarks.contestants import cached_tabs as cached_tabs_module
 from benchmarks.contestants import tensorboard_start, unprepared_tabs
 from benchmarks.grow import read_recording, write_grown
 from benchmarks.hangs import write_job
+from benchmarks.timeline import grow, sample, write_grown_trace
 from tests.support.traces import document, read_bytes
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import slice_mask
 from torch_tb_profiler.model.steps import steps
 
 SAMPLE = next((Path(__file__).parents[1] / "samples" / "ddp").glob("rank0*.gz"))
+
+
+def test_the_trace_of_the_timeline_is_written_whole(tmp_path: Path) -> None:
+    small = sample()
+    trace = grow(small, 2 * len(small))
+    write_grown_trace(trace, tmp_path / "t.json")
+    written = read_bytes((tmp_path / "t.json").read_bytes())
+    assert len(trace) >= 2 * len(small)
+    assert slice_mask(written).sum() == slice_mask(trace).sum() and steps(written).names == steps(trace).names
 
 
 def test_a_grown_recording_is_the_recording_repeated() -> None:
