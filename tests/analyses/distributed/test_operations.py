@@ -25,6 +25,7 @@ from torch_tb_profiler.analyses.distributed.operations import (
 from torch_tb_profiler.analyses.distributed.rank_summary import summarize_rank
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.model.communication.collectives import collectives
+from torch_tb_profiler.model.kinds import event_intervals
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 
 
@@ -141,6 +142,21 @@ def test_the_host_waits_until_the_operation_ends_or_just_before(resumes: int, st
         """
     )
     assert computation_stalls(trace, collectives(trace), NO_COMPUTATION).tolist() == [stall]
+
+
+@pytest.mark.parametrize(("device", "stall"), [(0, 0), (1, 50_000)])
+def test_a_device_waits_whatever_another_one_of_its_process_computes(device: int, stall: int) -> None:
+    """The operation runs on device 0 from 50 to 150; on it, or on another one, something is computed until 200."""
+    trace = draw(
+        f"""
+        gpu0  kernel  gemm                      0 100  device=0 stream=7
+        gpu0  kernel  ncclDevKernel_AllReduce  50 100  device=0 stream=20
+        gpu{device}  kernel  attention         90 110  device={device} stream=7
+        gpu0  kernel  adam                    210  50  device=0 stream=7
+        """
+    )
+    computation = event_intervals(trace, np.array([0, 2, 3]))
+    assert computation_stalls(trace, collectives(trace), computation).tolist() == [stall]
 
 
 # ---- readiness ------------------------------------------------------------------------------------------

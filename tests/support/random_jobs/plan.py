@@ -6,7 +6,7 @@ A planted cause is work that ranks do beyond the others (see `Delay`), or that a
     half     half of the ranks have slower devices
     in turn  another rank each has more work, as the experts of a mixture do
     stall    the data loader of each rank stalls every few steps
-    devices  each process computes on two devices
+    devices  each process computes on two devices, of which the second may not wait for collectives
 
 An odd step is one in which all ranks do something once. Ranks may be missing, and clocks ahead of each other.
 """
@@ -178,7 +178,9 @@ def draw_plan(seed: int) -> JobPlan:
         steps = max(steps, 6) if kind in ("in turn", "stall") else steps
         causes = causes if kind == "devices" else _causes_of_many(chance, kind, programs, steps, step_us)
         share = chance.uniform(0.3, 1.0)
-        programs = [on_two_devices(each, share) for each in programs] if kind == "devices" else programs
+        if kind == "devices":
+            waits = chance.random() < 0.5
+            programs = [on_two_devices(each, share, waits) for each in programs]
     simulation = Simulation(
         programs,
         steps=steps,

@@ -76,6 +76,12 @@ def _judge_missing_straggler(match: re.Match[str], context: Context) -> str | No
     return context.at_least(us(match["cost"]), context.truth.cause_cost, "what the missing rank costs")
 
 
+def _judge_also_missing(match: re.Match[str], context: Context) -> str | None:
+    """Check which ranks are said to be late, perhaps: those whose traces are missing, beside one that is late."""
+    named = {int(each) for each in re.findall(r"\d+", match["names"])}
+    return None if named == {*context.plan.missing} else f"missing are {context.plan.missing}"
+
+
 def _judge_coverage(match: re.Match[str], context: Context) -> str | None:
     compared, expected = int(match["compared"]), int(match["expected"])
     missing = {int(each) for each in re.findall(r"\d+", match["missing"] or "")}
@@ -361,6 +367,10 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
         _judge_missing_suspect,
     ),
     (
+        r"Ranks? (?P<names>[\d, -]+) may be (?:a straggler|stragglers), too: no other trace can show that\.",
+        _judge_also_missing,
+    ),
+    (
         r"The straggler's trace is missing: all ranks found here wait for it, at least "
         rf"(?P<cost>{NUMBER}) per step\.",
         _judge_missing_straggler,
@@ -407,12 +417,13 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
         _judge_cause_name,
     ),
     (
-        r"Rank (?P<rank>\d+) has a slower device: the same kernels take (?P<ratio>[\d.]+) × as long as .*",
+        r"Rank (?P<rank>\d+) has a slower device: the same kernels take (?P<ratio>[\d.]+) × as long as on the "
+        r"(?:median rank|other rank)\.",
         _judge_slower_device,
     ),
     (
         r"(?P<names>Ranks? .+) ha(?:s a slower device|ve slower devices): the same kernels take "
-        r"(?P<low>[\d.]+)(?: to (?P<high>[\d.]+))? × as long as on the other ranks\.",
+        r"(?P<low>[\d.]+)(?: to (?P<high>[\d.]+))? × as long as on (?:the other ranks|rank \d+)\.",
         _judge_slower_devices,
     ),
     (rf"Find out why (?P<name>.+) (?:is|are) late: saves up to (?P<gain>{NUMBER}),.*", _judge_late_advice),

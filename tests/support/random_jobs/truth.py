@@ -346,7 +346,7 @@ class JobSurfaces:
         summary = summarize(self)
         for text in (*summary.headline, summary.communication.text if summary.communication else ""):
             yield "summary", rank, text
-        for line in as_markdown(summary).splitlines():
+        for line in as_markdown(summary).replace("\\<", "<").splitlines():
             names = (f"{worker}{end}" for worker in self.workers for end in ":)")
             named = next((i // 2 for i, name in enumerate(names) if name in line), None)
             about = rank if named is None else self.ranks[named]

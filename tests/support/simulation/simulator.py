@@ -62,7 +62,9 @@ class Collective:
 
 @dataclass(frozen=True)
 class Wait:
-    """Makes the compute streams of all devices wait for the collectives launched so far."""
+    """Makes the compute stream of the first device wait for the collectives launched so far, or of all devices."""
+
+    everywhere: bool = True
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,7 @@ class Simulation:
                     for launched in pending:
                         yield launched
                         compute = max(compute, self._ends[launched] + 1)
-                        second = max(second, self._ends[launched] + 1)
+                        second = max(second, self._ends[launched] + 1) if action.everywhere else second
                     pending = []
                 else:
                     end = max(host, compute, second)
@@ -313,11 +315,14 @@ def pipeline(stages: int, batches: int = 4) -> list[list[Action]]:
     return programs
 
 
-def on_two_devices(program: Sequence[Action], share: float) -> list[Action]:
-    """Return a program whose process launches each kernel on a second device, too, for that share of its time."""
+def on_two_devices(program: Sequence[Action], share: float, waits: bool = True) -> list[Action]:
+    """Return a program whose process launches each kernel on a second device, too, for that share of its time.
+
+    waits  the second device waits for collectives as well
+    """
     both: list[Action] = []
     for action in program:
-        both.append(action)
+        both.append(Wait(waits) if isinstance(action, Wait) else action)
         if isinstance(action, SimulatedKernel):
             both.append(replace(action, us=share * action.us, device=1))
     return both

@@ -187,11 +187,18 @@ CLAIMS = [
         job(Delay("rows", 1, factor=1.3)),
     ),
     Claim(
-        "{ranks} {have}: the same kernels take {ratio} × as long as on the other ranks.",
+        "{ranks} {have}: the same kernels take {ratio} × as long as on {others}.",
         r"Ranks 1 and 2 have slower devices: the same kernels take 1\.3\d?(?: to 1\.3\d)? × as long as on",
         job(Delay("device", 1, factor=1.3), Delay("device", 2, factor=1.3)),
         "they have 1.3 times the rows",
         job(Delay("rows", 1, factor=1.3), Delay("rows", 2, factor=1.3)),
+    ),
+    Claim(
+        "{missing} may be {late}, too: no other trace can show that.",
+        r"Rank 3 may be a straggler, too: no other trace can show that\.",
+        job(HOST, found=[0, 1, 2]),
+        "its trace is there",
+        job(HOST),
     ),
     Claim(
         "{rank} has more work: {name} runs on {size} there, on {typical} on {other}.",

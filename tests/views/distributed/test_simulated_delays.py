@@ -178,6 +178,39 @@ def test_stages_of_a_pipeline_with_slower_devices_are_not_balanced() -> None:
     assert said.count("Ranks 1 and 2 have slower devices: the same kernels take 1.3") == 1
 
 
+def test_beside_a_straggler_with_a_slower_device_all_others_that_are_as_slow_are_named() -> None:
+    """The first stage is as slow as the last, but the replay only sees that the others wait for the last."""
+    slow = [Delay("device", stage, factor=1.13) for stage in (0, 3)]
+    payload = view(Simulation(pipeline(4, 2), delays=slow, steps=6, jitter=0.01, syncs=True))
+    assert (payload.verdict.kind, payload.verdict.workers) == ("straggler", ["node0_1003"])
+    said = plain(payload.explanation)
+    assert "Ranks 0 and 3 have slower devices: the same kernels take 1.13" in said
+    assert said.count("slower device") == 1
+
+
+@pytest.mark.parametrize(
+    ("ranks", "slow", "found", "names"),
+    [
+        (3, [2], [0, 2], ("Rank 2 has a slower device", "rank 0")),
+        (4, [1, 2], [1, 2, 3], ("Ranks 1 and 2 have slower devices", "rank 3")),
+        (4, [], [1, 2, 3], None),
+    ],
+)
+def test_devices_are_compared_although_a_missing_rank_hides_who_is_late(
+    ranks: int, slow: list[int], found: list[int], names: tuple[str, str] | None
+) -> None:
+    """No median tells which are slow where most of those found are; that their devices differ is known."""
+    delays = [Delay("device", rank, factor=1.45) for rank in slow]
+    recorded = Simulation(pipeline(ranks), delays=delays, steps=6, syncs=True).run()
+    payload = build(recorded.members(only=found), NoParams())
+    assert payload.verdict.kind == "unknown"
+    said = plain(payload.explanation)
+    if names is None:
+        assert "slower device" not in said
+    else:
+        assert "{}: the same kernels take 1.45 × as long as on {}.".format(*names) in said
+
+
 def test_a_delay_in_most_steps_is_a_straggler() -> None:
     payload = view(simulate_delay("ddp 8", Delay("host", 0, us=8000, steps=(0, 1, 2))))
     assert (payload.verdict.kind, payload.verdict.rank) == ("straggler", 5)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -78,9 +79,10 @@ class StragglerCause(msgspec.Struct, frozen=True):
 
 
 class SlowerDevices(msgspec.Struct, frozen=True):
-    """Ranks whose kernels take longer than those of equal size on the median rank, by what ratio."""
+    """Ranks whose kernels take longer than those of equal size on all other ranks, by what ratio."""
 
     members: tuple[int, ...]
+    others: tuple[int, ...]
     lowest: float
     highest: float
 
@@ -144,12 +146,48 @@ def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> 
 
 
 def find_slower_devices(job: DistributedJob) -> SlowerDevices | None:
-    """Return the ranks whose devices are slower than the median rank's, or None if none or most are."""
-    speeds = ((member, _kernel_speed(job, member)) for member in range(len(job.sources)))
-    slower = {member: speed.ratio for member, speed in speeds if speed is not None and speed.uniform}
-    if not 0 < 2 * len(slower) <= len(job.sources):
+    """Return the ranks whose devices are slower than all others, or None if all are about as fast.
+
+    The ranks are parted where their paces differ most, as no median tells which are slow if that many are.
+    """
+    paces = _paces(job)
+    order = sorted(paces, key=lambda member: paces[member])
+    if len(order) < 2 or len(order) < len(job.sources):
         return None
-    return SlowerDevices(tuple(slower), min(slower.values()), max(slower.values()))
+    gaps = [paces[slow] / paces[fast] for fast, slow in pairwise(order)]
+    first_slow = int(np.argmax(gaps)) + 1
+    fast, slow = order[:first_slow], sorted(order[first_slow:])
+    speeds = [_kernel_speed(job, member, fast) for member in slow]
+    ratios = [speed.ratio for speed in speeds if speed is not None and speed.uniform]
+    if len(ratios) < len(slow):
+        return None
+    return SlowerDevices(tuple(slow), tuple(sorted(fast)), min(ratios), max(ratios))
+
+
+def _paces(job: DistributedJob) -> dict[int, float]:
+    """Return the time of each rank's kernels over that of as many calls on the fastest rank, by member.
+
+    Only kernels that another rank runs on equal sizes count; a rank without such kernels has no pace.
+    """
+    times = [
+        {
+            (source.summary.names[total.name], total.size): (total.time, total.calls)
+            for total in source.summary.kernels
+            if total.size and total.calls
+        }
+        for source in job.sources
+    ]
+    means: dict[tuple[str, str], list[float]] = {}
+    for each in times:
+        for key, (time, calls) in each.items():
+            means.setdefault(key, []).append(time / calls)
+    paces = {}
+    for member, each in enumerate(times):
+        shared = [key for key in each if len(means[key]) > 1]
+        fastest = sum(each[key][1] * min(means[key]) for key in shared)
+        if fastest > 0:
+            paces[member] = sum(each[key][0] for key in shared) / fastest
+    return paces
 
 
 def name_late_once(comparison: RankComparison, work: WorkWindows, once: LateOnce) -> LateOnce:
@@ -182,12 +220,15 @@ class _KernelSpeed(msgspec.Struct, frozen=True):
     uniform: bool
 
 
-def _kernel_speed(job: DistributedJob, member: int) -> _KernelSpeed | None:
-    """Return the speed of a rank's kernels that others run on equal sizes, None if they are too small a part."""
+def _kernel_speed(job: DistributedJob, member: int, others: Collection[int] | None = None) -> _KernelSpeed | None:
+    """Return the speed of a rank's kernels that others run on equal sizes, None if they are too small a part.
+
+    others  the ranks to compare with, None for all
+    """
     means: dict[tuple[str, str], list[float]] = {}
     for position, source in enumerate(job.sources):
         for total in source.summary.kernels:
-            if position != member and total.calls:
+            if position != member and total.calls and (others is None or position in others):
                 key = source.summary.names[total.name], total.size
                 means.setdefault(key, []).append(total.time / total.calls)
     summary = job.sources[member].summary

@@ -28,9 +28,10 @@ from torch_tb_profiler.base.intervals import Intervals, OwnedIntervals, covered_
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.communication.collectives import Collectives
 from torch_tb_profiler.model.communication.events import ALL_TO_ALL, is_communication_call, is_communication_kernel
+from torch_tb_profiler.model.devices import device_ids
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, rows_of_kind
 from torch_tb_profiler.model.steps import Steps
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int32, Int64, Trace
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace
 
 OPERATION: np.dtype[np.void] = np.dtype(
     [
@@ -183,18 +184,37 @@ def computation_stalls(trace: Trace, operations: Collectives, computation: Inter
 
     Communication that no computation overlaps, up to its end, stalled the computation. If a kernel starts before
     the communication ends, the device was idle for another reason. Without a GPU the host's operators are the
-    computation.
+    computation. A process may compute on several devices: what one of them does is no sign that another, on which
+    the operation runs, goes on.
     """
-    timed = operations.start != ABSENT
+    stall = np.zeros(len(operations), np.int64)
+    kernels = rows_of_kind(trace, Kind.KERNEL)
+    kernels = kernels[~is_communication_kernel(trace)[kernels]]
+    computing = device_ids(trace)[kernels]
+    device = device_ids(trace)[operations.event] if len(operations) else stall
+    several = len(np.unique(computing)) > 1
+    for number in np.unique(device).tolist() if several else []:
+        # An operation on no device that computes, such as one of the host, is for all of them.
+        on_it = computing == number
+        own = event_intervals(trace, kernels[on_it]) if on_it.any() else computation
+        stall += _stalls_of(trace, operations, device == number, own)
+    return stall if several else _stalls_of(trace, operations, np.ones(len(operations), np.bool_), computation)
+
+
+def _stalls_of(trace: Trace, operations: Collectives, counted: Bool, computation: Intervals) -> Int64:
+    """Return int64[k], the ns that this computation waited for each operation of `counted`; 0 for the others."""
+    timed = counted & (operations.start != ABSENT)
+    end = operations.end
     lag = np.zeros(len(timed), np.int64)
     if not len(rows_of_kind(trace, Kind.KERNEL)):
         rows = rows_of_kind(trace, Kind.CPU_OP)
         rows = rows[~is_communication_call(trace)[rows]]
         computation = event_intervals(trace, rows)
-        lag = np.where(timed, operations.end - operations.start, 0) // _END_LAG_DIVISOR
-    bare = subtract(merge(operations.parts.starts, operations.parts.ends), computation)
-    first = np.searchsorted(bare.ends, operations.end - lag, "left")
-    last = np.searchsorted(bare.ends, operations.end, "right")
+        lag = np.where(timed, end - operations.start, 0) // _END_LAG_DIVISOR
+    mine = counted[operations.parts.owner]
+    bare = subtract(merge(operations.parts.starts[mine], operations.parts.ends[mine]), computation)
+    first = np.searchsorted(bare.ends, end - lag, "left")
+    last = np.searchsorted(bare.ends, end, "right")
     stalled = np.flatnonzero(timed & (first < last))
     stall = np.zeros(len(timed), np.int64)
     taken: set[int] = set()
@@ -203,7 +223,7 @@ def computation_stalls(trace: Trace, operations: Collectives, computation: Inter
         longest = reach.start + int(np.argmax(bare.ends[reach] - bare.starts[reach]))
         if longest not in taken:  # a stall counts once where several operations end together
             taken.add(longest)
-            stall[row] = operations.end[row] - bare.starts[longest]
+            stall[row] = end[row] - bare.starts[longest]
     return stall
 
 

@@ -77,7 +77,8 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     uneven     the rank whose work differs most from the others' by the sizes of its kernels: then `imbalance` is
                what an even split would save; None if the sizes don't explain it
     slower_devices  if neither explains `imbalance`: the ranks, too many to be stragglers, whose devices are
-               slower; also without `imbalance` where ranks pass messages on, whose cost the replay can't tell
+               slower; also without `imbalance` where ranks pass messages on, whose cost the replay can't tell,
+               where the verdict is unknown, and where more than `ranks` have slower devices, which explain them
     possible   the ranks that would be named if their lateness did not vary so much that it may be chance
     imbalance  if balanced: ns per step that the differences between all ranks cost, with no few ranks causing most
              of it; None if that is not worth naming
@@ -143,9 +144,17 @@ def judge_ranks(
     hidden = not coverage.complete and absent_limit >= min_cost
     missing_cost = absent_limit if hidden else None
     if suspect is not None and suspect.reason == "absent":
-        return StragglerVerdict("unknown", "absent", suspect, costliest=costliest, missing_cost=missing_cost)
+        return StragglerVerdict(
+            "unknown",
+            "absent",
+            suspect,
+            costliest=costliest,
+            missing_cost=missing_cost,
+            slower_devices=find_slower_devices(comparison.job),
+        )
     if coverage.compared < MIN_PRESENT_SHARE * coverage.expected:
-        return StragglerVerdict("unknown", "few", suspect, costliest=costliest)
+        slower = find_slower_devices(comparison.job)
+        return StragglerVerdict("unknown", "few", suspect, costliest=costliest, slower_devices=slower)
     if suspect is None and _are_groups_unknown(comparison):
         return StragglerVerdict("unknown", "groups", costliest=costliest)
     passes_messages = (
@@ -175,10 +184,23 @@ def judge_ranks(
         imbalance = max(costs.imbalance, costs.at_times) if uneven is None else costs.even_split
         imbalance = imbalance if imbalance >= min_cost else None
     if not (suspect or uncertain) and hidden and absent_limit >= (imbalance or 0.0):
-        return StragglerVerdict("unknown", "missing", costliest=costliest, missing_cost=missing_cost)
+        return StragglerVerdict(
+            "unknown",
+            "missing",
+            costliest=costliest,
+            missing_cost=missing_cost,
+            slower_devices=find_slower_devices(comparison.job),
+        )
     if once is not None:
         is_named = any(row.member == once.member for row in named)
         once = None if is_named else name_late_once(comparison, costs.all_work, once)
+    causes = _find_causes(comparison, suspect, named, activities) if suspect else ()
+    unexplained = in_turn is None and uneven is None and imbalance is not None
+    slower_devices = None
+    if unexplained or balanced and in_turn is None and uneven is None and _passes_messages(comparison):
+        slower_devices = find_slower_devices(comparison.job)
+    elif any(cause.kind == "slower_device" for cause in causes):
+        slower_devices = _find_more_slower_devices(comparison, named)
     return StragglerVerdict(
         kind="straggler" if suspect else "uncertain" if uncertain else "balanced",
         suspect=suspect,
@@ -188,13 +210,9 @@ def judge_ranks(
         imbalance=imbalance,
         in_turn=in_turn,
         uneven=uneven,
-        slower_devices=find_slower_devices(comparison.job)
-        if in_turn is None
-        and uneven is None
-        and (imbalance is not None or balanced and _passes_messages(comparison))
-        else None,
+        slower_devices=slower_devices,
         communication=_communication_share(comparison, totals, named),
-        causes=_find_causes(comparison, suspect, named, activities) if suspect else (),
+        causes=causes,
         missing_cost=missing_cost,
         once=once,
         # A missing rank may be as late: then the others wait as long without the one that is named.
@@ -210,6 +228,13 @@ def _find_causes(
 ) -> tuple[StragglerCause, ...]:
     found = (find_cause(comparison, suspect, row.member, activities) for row in named)
     return tuple(cause for cause in found if cause is not None)
+
+
+def _find_more_slower_devices(comparison: RankComparison, named: Sequence[Straggler]) -> SlowerDevices | None:
+    """Return the ranks with slower devices if these are the named ones and others, which may hide behind them."""
+    slower = find_slower_devices(comparison.job)
+    known = {row.member for row in named}
+    return slower if slower is not None and known < {*slower.members} else None
 
 
 def _passes_messages(comparison: RankComparison, members: Sequence[int] | None = None) -> bool:

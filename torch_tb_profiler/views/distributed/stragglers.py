@@ -15,12 +15,18 @@ from torch_tb_profiler.analyses.distributed.verdict import CommunicationShare, S
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import agree, plural, share_base
 from torch_tb_profiler.view import Members
-from torch_tb_profiler.views._shared.job.causes import cause_cell, cause_sentence, held_up_cell
+from torch_tb_profiler.views._shared.job.causes import (
+    cause_cell,
+    cause_sentence,
+    held_up_cell,
+    slower_devices_sentence,
+)
 from torch_tb_profiler.views._shared.job.members import MAX_EXPLAINED_RANKS, compare_members, count_unread
 from torch_tb_profiler.views._shared.job.names import MAX_NAMED_RANKS, has_steps, job_noun, member_names, time_base
 from torch_tb_profiler.views._shared.job.verdict import (
     costliest_rank_sentence,
     coverage_sentence,
+    missing_suspects_sentence,
     rank_differences_sentence,
 )
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, shorten_frame, text
@@ -66,21 +72,29 @@ def explanation(members: Members[RankSummary], verdict: StragglerVerdict) -> Tex
     if verdict.kind == "unknown":
         if count_unread(members):
             return _unread_sentence(comparison, verdict)
-        if verdict.reason in ("few", "absent"):
-            costliest = costliest_rank_sentence(comparison, verdict.costliest)
-            return sentences(costliest, () if verdict.reason == "few" else coverage_sentence(members))
-        return coverage_sentence(members)
+        coverage = () if verdict.reason == "few" else coverage_sentence(members)
+        slower = verdict.slower_devices
+        return sentences(
+            costliest_rank_sentence(comparison, verdict.costliest) if verdict.reason in ("few", "absent") else (),
+            slower_devices_sentence(comparison, slower) if slower is not None else (),
+            coverage,
+        )
+    is_late, slower = verdict.kind == "straggler", verdict.slower_devices
     return sentences(
         rank_differences_sentence(comparison, verdict) if verdict.kind == "balanced" else (),
         _communication_sentence(comparison, verdict.communication, verdict.ranks) if verdict.communication else (),
+        slower_devices_sentence(comparison, slower) if is_late and slower is not None else (),
         *(cause_sentence(comparison, cause, time_base(comparison)) for cause in _different_causes(verdict)),
         coverage_sentence(members),
+        missing_suspects_sentence(members) if is_late else (),
     )
 
 
 def _different_causes(verdict: StragglerVerdict) -> list[StragglerCause]:
     """Return why the stragglers are late, one rank for each thing that takes the time."""
     by_name = {(cause.kind, cause.name): cause for cause in reversed(verdict.causes)}
+    if verdict.slower_devices is not None:  # which says it of these ranks, too
+        by_name = {key: cause for key, cause in by_name.items() if cause.kind != "slower_device"}
     return [cause for cause in verdict.causes if cause in by_name.values()][:MAX_EXPLAINED_CAUSES]
 
 

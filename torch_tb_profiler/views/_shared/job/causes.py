@@ -161,8 +161,12 @@ def slower_devices_sentence(comparison: RankComparison, found: SlowerDevices) ->
     """Say which ranks have slower devices, where these are too many to be called stragglers."""
     low, high = f"{found.lowest:.2f}", f"{found.highest:.2f}"
     several = len(found.members) > 1
+    others: Text | str = "the other ranks"
+    if len(found.others) == 1:
+        others = member_names(comparison, found.others, capital=False)
     return text(
-        "{ranks} {have}: the same kernels take {ratio} × as long as on the other ranks.",
+        "{ranks} {have}: the same kernels take {ratio} × as long as on {others}.",
+        others=others,
         ranks=member_names(comparison, found.members),
         have="have slower devices" if several else "has a slower device",
         ratio=low if low == high else f"{low} to {high}",

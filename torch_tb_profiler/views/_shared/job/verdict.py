@@ -127,6 +127,22 @@ def coverage_sentence(members: Members[RankSummary]) -> Text:
     )
 
 
+def missing_suspects_sentence(members: Members[RankSummary]) -> Text:
+    """Say that ranks without a trace may be late beside the straggler; nothing if all ranks are compared.
+
+    A collective ends after the last arrival, so one that is as late as the straggler changes nothing in its trace.
+    """
+    coverage = members_coverage(members)
+    if coverage.complete or count_unread(members):
+        return ()
+    several = len(coverage.missing) != 1
+    return text(
+        "{missing} may be {late}, too: no other trace can show that.",
+        missing=_missing_ranks(members) if coverage.missing else "The missing ranks",
+        late="stragglers" if several else "a straggler",
+    )
+
+
 def _missing_ranks(members: Members[RankSummary], capital: bool = True) -> str:
     """Return "Rank 3", "Ranks 3, 5", or "A rank" if the numbers of the missing ranks are unknown."""
     missing = members_coverage(members).missing
