@@ -16,7 +16,7 @@ from tests.support.random_jobs.row_rules import judge_job_rows, judge_rank_rows
 from tests.support.random_jobs.rules import NOTABLE_SHARE, Context
 from tests.support.random_jobs.step_rules import STEP_RULES
 from tests.support.random_jobs.truth import JobSurfaces, JobTruth
-from tests.support.simulation.simulator import ODD_OPERATOR
+from tests.support.simulation.simulator import BETWEEN_OPERATOR, ODD_OPERATOR
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,9 @@ class Judgment:
     found: bool | None
     missed: str = ""
 
+
+MIN_OUTSIDE_SHARE = 0.06
+"""Share of all steps from which on time outside of them must be found."""
 
 _COUNTING_SURFACES = (
     "distributed", "critical_path/ranks", "overview/ranks", "idle/ranks", "critical_path/beside", "summary",
@@ -104,7 +107,7 @@ def judge_job(seed: int) -> Judgment:
     texts = list(surfaces.sentences((rank, surfaces.worker(truth, rank)) for rank in _looked_at(plan)))
     odd = {rank: surfaces.odd_steps(truth, rank) for rank in plan.present} | _said_to_be_odd(texts)
     for surface, rank, text in texts:
-        context = Context(truth, rank, odd[rank])
+        context = Context(truth, rank, odd[rank], odd)
         if text.endswith("…"):
             continue  # the summary cuts long sentences, which the views say as a whole
         for sentence in [text] if surface in ("advice", "idle table") else split_sentences(text):
@@ -114,7 +117,7 @@ def judge_job(seed: int) -> Judgment:
                 continue
             if why is not None:
                 false.append(Claim(seed, surface, rank, sentence, why))
-    contexts = {rank: Context(truth, rank, odd[rank]) for rank in plan.present}
+    contexts = {rank: Context(truth, rank, odd[rank], odd) for rank in plan.present}
     for table, rank, row, why in _rows(surfaces, plan, truth, contexts):
         count += 1
         if why is not None:
@@ -123,6 +126,7 @@ def judge_job(seed: int) -> Judgment:
     everything = " ".join(text for _, _, text in texts)
     missed = list(_missed(truth, everything))
     planted = _is_notable(truth.cause_cost, truth) or _is_notable(truth.shared_cost, truth)
+    planted = planted or plan.kind == "evaluation"
     return Judgment(plan, tuple(false), count, not missed if planted else None, "; ".join(missed))
 
 
@@ -172,7 +176,7 @@ def _missed(truth: JobTruth, said: str) -> Iterator[str]:
         hidden = (rank in plan.missing or plan.late_at_times and plan.missing) and re.search(
             r"may be (?:the )?straggler|straggler's trace is missing", said
         )
-        if plan.kind in ("half", "in turn", "stall"):
+        if plan.kind in ("half", "in turn", "stall", "checkpoint"):
             named = named or re.search(
                 "Ranks are late in turn|differences between the ranks cost|work is uneven", said
             )
@@ -184,5 +188,8 @@ def _missed(truth: JobTruth, said: str) -> Iterator[str]:
         name = SHARED_OPERATOR if plan.shared[0] == "host" else r"data load|loads? data|DataLoader|[Ll]oader"
         if not re.search(name, said):
             yield f"{plan.shared[0]} of all ranks costs {truth.shared_cost:.0f} of {truth.step:.0f} µs"
+    outside = truth.between(plan.present[0])
+    if outside > MIN_OUTSIDE_SHARE * sum(truth.durations(plan.present[0])) and BETWEEN_OPERATOR not in said:
+        yield f"{outside:.0f} µs outside of steps"
     if plan.odd is not None and ODD_OPERATOR not in said:
         yield f"step {plan.odd[0] + 1} takes {plan.odd[1]:.0f} µs more"

@@ -7,6 +7,11 @@ A planted cause is work that ranks do beyond the others (see `Delay`), or that a
     in turn  another rank each has more work, as the experts of a mixture do
     stall    the data loader of each rank stalls every few steps
     devices  each process computes on two devices, of which the second may not wait for collectives
+    evaluation  all ranks evaluate outside of the steps, every few of them
+    accumulation  gradients are reduced and applied in every few steps only
+    checkpoint  rank 0 alone does something in every few steps
+    rows     one rank works on more rows in every step
+    network  all transfers are slow, and one rank is found
 
 An odd step is one in which all ranks do something once. Ranks may be missing, and clocks ahead of each other.
 """
@@ -93,10 +98,11 @@ class JobPlan:
 
     def lateness(self, cause: Delay) -> float:
         """Return the µs by which a rank is late for that reason."""
-        if cause.kind != "larger":
+        if cause.kind not in ("larger", "rows"):
             return cause.us
         kernels = [each for each in self.simulation.programs[cause.rank] if isinstance(each, SimulatedKernel)]
-        return (cause.factor - 1) * sum(each.us for each in kernels if each.name == cause.kernel)
+        larger = [each.us for each in kernels if cause.kind == "rows" or each.name == cause.kernel]
+        return (cause.factor - 1) * sum(larger)
 
     def cause_of(self, rank: int) -> Delay | None:
         """Return why a rank is late in every step, None if it isn't."""
@@ -132,7 +138,7 @@ class JobPlan:
         for each in self.simulation.programs[rank]:
             if isinstance(each, Collective):
                 stream = f"{each.group} {each.ranks if each.name == 'send' else ''}"
-                each = Collective(each.name, (0,), stream, next(left), each.elements)
+                each = Collective(each.name, (0,), stream, next(left, 0.0), each.elements)
             program.append(each)
         delays = [replace(each, rank=0) for each in self.simulation.delays if each.rank == rank]
         return replace(self.simulation, programs=[program], delays=delays, _ends={}, _arrived={})
@@ -181,8 +187,35 @@ def draw_plan(seed: int) -> JobPlan:
         if kind == "devices":
             waits = chance.random() < 0.5
             programs = [on_two_devices(each, share, waits) for each in programs]
+    further = random.Random(f"{seed} further")
+    drawn = further.choice(["evaluation", "accumulation", "checkpoint", "rows", "network"])
+    between, accumulates = None, 1
+    if kind == "rank" and further.random() < 0.3:
+        kind = drawn
+        if kind == "evaluation":
+            between = further.randint(1, 3), step_us * further.uniform(0.3, 5.0)
+        elif kind == "accumulation":
+            accumulates, missing = further.randint(2, 4), []
+            steps = 4 * accumulates
+            programs = ddp(further.randint(2, 5), 2, overlap=further.random() < 0.5)
+            causes = tuple(each for each in causes if each.rank < len(programs))
+            ranks, shared, odd = len(programs), None, None
+            ahead = {rank: ahead[rank] for rank in range(ranks)} if len(ahead) >= ranks else {}
+        elif kind == "checkpoint":
+            every, us = further.randint(3, 4), step_us * further.uniform(0.5, 5.0)
+            steps, odd = max(steps, 6), None
+            causes = (Delay("host", 0, us=us, steps=tuple(range(every - 1, steps, every))),)
+        elif kind == "rows":
+            causes = (Delay("rows", further.randrange(ranks), factor=further.uniform(1.1, 1.8)),)
+        else:
+            slower, elements = further.uniform(5.0, 40.0), further.choice([500, 50_000, 5_000_000, 200_000_000])
+            programs = [[_slow_down(each, slower, elements) for each in program] for program in programs]
+            causes, kept = (), further.randrange(ranks)
+            missing = [rank for rank in range(ranks) if rank != kept]
     simulation = Simulation(
         programs,
+        between=between,
+        accumulates=accumulates,
         steps=steps,
         delays=causes,
         jitter=dice.choice([0.0, 0.01, 0.02]),
@@ -215,6 +248,13 @@ def _scale_times(action: Action, kernels: float, transfers: float) -> Action:
         return replace(action, us=action.us * kernels)
     if isinstance(action, Collective):
         return replace(action, us=action.us * transfers)
+    return action
+
+
+def _slow_down(action: Action, factor: float, elements: int) -> Action:
+    """Return a collective that takes that many times as long and moves that many elements."""
+    if isinstance(action, Collective):
+        return replace(action, us=action.us * factor, elements=elements)
     return action
 
 

@@ -17,7 +17,7 @@ from tests.support.random_jobs.rules import (
     ratio,
     us,
 )
-from tests.support.simulation.simulator import Host
+from tests.support.simulation.simulator import Host, SimulatedKernel
 
 
 def _judge_straggler(match: re.Match[str], context: Context) -> str | None:
@@ -76,15 +76,21 @@ def _judge_missing_straggler(match: re.Match[str], context: Context) -> str | No
     return context.at_least(us(match["cost"]), context.truth.cause_cost, "what the missing rank costs")
 
 
+def _listed(text: str) -> set[int]:
+    """Return the ranks of a list such as "0-2, 5"."""
+    ends = (each.groups() for each in re.finditer(r"(\d+)(?:-(\d+))?", text))
+    return {rank for first, last in ends for rank in range(int(first), int(last or first) + 1)}
+
+
 def _judge_also_missing(match: re.Match[str], context: Context) -> str | None:
     """Check which ranks are said to be late, perhaps: those whose traces are missing, beside one that is late."""
-    named = {int(each) for each in re.findall(r"\d+", match["names"])}
+    named = _listed(match["names"])
     return None if named == {*context.plan.missing} else f"missing are {context.plan.missing}"
 
 
 def _judge_coverage(match: re.Match[str], context: Context) -> str | None:
     compared, expected = int(match["compared"]), int(match["expected"])
-    missing = {int(each) for each in re.findall(r"\d+", match["missing"] or "")}
+    missing = _listed(match["missing"] or "")
     right = (compared, expected, missing) == (
         len(context.plan.present),
         context.plan.ranks,
@@ -200,7 +206,8 @@ def _judge_ranks_exposed(match: re.Match[str], context: Context) -> str | None:
         return "odd steps are set aside, so it is a typical step"
     names = [int(each) for each in re.findall(r"\d+", match["names"])] or [*context.plan.present]
     truth, said = context.truth, ratio(match["share"])
-    shares = [truth.exposed(rank, context.odd) / truth.typical(rank, context.odd) for rank in names]
+    odd = context.odd_of
+    shares = [truth.exposed(rank, odd(rank)) / truth.typical(rank, odd(rank)) for rank in names]
     true = sum(shares) / len(shares)
     step = context.typical
     return context.close(said * step, true * step, "their exposed communication")
@@ -234,6 +241,12 @@ def _judge_cause_name(match: re.Match[str], context: Context) -> str | None:
     cause = context.plan.cause_of(int(match["rank"]))
     if cause is None:
         return "that rank isn't planted to be late"
+    if cause.kind == "rows":
+        kernels = [
+            each for each in context.plan.simulation.programs[cause.rank] if isinstance(each, SimulatedKernel)
+        ]
+        time = cause.factor * sum(each.us for each in kernels if each.name == match["name"])
+        return context.close(us(match["time"]), time, "the time") if time else "all its kernels are larger"
     if cause.kind not in WORK_NAMES:
         return f"its device is {cause.factor:.2f} times as slow"
     if not re.search(WORK_NAMES[cause.kind], match["name"]):
@@ -245,6 +258,15 @@ def _judge_cause_name(match: re.Match[str], context: Context) -> str | None:
         if isinstance(each, Host) and each.name in DELAY_NAMES[cause.kind]
     ]
     return context.close(us(match["time"]), cause.us + sum(everyone), "the time")
+
+
+def _judge_more_work(match: re.Match[str], context: Context) -> str | None:
+    """Check that a rank has larger kernels, and how much larger: the grid is all that the simulation records."""
+    cause = context.plan.cause_of(int(match["rank"]))
+    if cause is None or cause.kind != "rows":
+        return "it has as much work as the others"
+    said = int(match["mine"]) / int(match["theirs"])
+    return None if abs(said - cause.factor) <= 0.02 else f"it is {cause.factor:.2f} times as large"
 
 
 def _judge_slower_device(match: re.Match[str], context: Context) -> str | None:
@@ -393,6 +415,10 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
         _judge_split,
     ),
     (
+        r"No communication is exposed in these steps\.",
+        lambda _, context: context.close(0.0, context.truth.exposed(context.rank, context.odd), "it"),
+    ),
+    (
         rf"How much of {NUMBER} of .* is waiting for other ranks is unknown, because ranks are missing\.",
         _judge_unknown_split,
     ),
@@ -425,6 +451,11 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
         r"(?P<names>Ranks? .+) ha(?:s a slower device|ve slower devices): the same kernels take "
         r"(?P<low>[\d.]+)(?: to (?P<high>[\d.]+))? × as long as on (?:the other ranks|rank \d+)\.",
         _judge_slower_devices,
+    ),
+    (
+        r"Rank (?P<rank>\d+) has more work: \S+ runs on \[(?P<mine>\d+),1,1\] there, on "
+        r"\[(?P<theirs>\d+),1,1\] on the (?:median|other) rank\.",
+        _judge_more_work,
     ),
     (rf"Find out why (?P<name>.+) (?:is|are) late: saves up to (?P<gain>{NUMBER}),.*", _judge_late_advice),
     (rf"Look into {SHARED_OPERATOR}: saves up to (?P<gain>{NUMBER}),.*", _judge_shared_advice),

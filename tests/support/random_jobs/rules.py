@@ -7,7 +7,7 @@ one side.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tests.support.random_jobs.truth import JobTruth
 
@@ -30,17 +30,29 @@ class Context:
     """The truth for the rules about one rank.
 
     odd  the steps that are said to be odd (which is judged, too) or planted; averages are over the others
+    odd_of  likewise, of each rank
     """
 
-    def __init__(self, truth: JobTruth, rank: int, odd: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self,
+        truth: JobTruth,
+        rank: int,
+        odd: frozenset[int] = frozenset(),
+        odd_of: Mapping[int, frozenset[int]] | None = None,
+    ) -> None:
         self.truth, self.plan, self.rank = truth, truth.plan, rank
         self.odd = odd | {*truth.planted_odd}
+        self._odd_of = odd_of or {}
         self.typical = truth.typical(rank, self.odd)
         self.slack = _SLACK_SHARE * truth.step
 
     def on_device(self, device: int) -> Context:
         """Return the truth about one device of the rank's process."""
-        return Context(self.truth.on_device(device), self.rank, self.odd)
+        return Context(self.truth.on_device(device), self.rank, self.odd, self._odd_of)
+
+    def odd_of(self, rank: int) -> frozenset[int]:
+        """Return the odd steps of any rank."""
+        return self._odd_of.get(rank, self.odd) | {*self.truth.planted_odd}
 
     def close(self, said: float, true: float, what: str) -> str | None:
         """Return why a number is wrong, or None."""

@@ -18,7 +18,7 @@ from tests.support.random_jobs.rules import (
     ratio,
     us,
 )
-from tests.support.simulation.simulator import ODD_OPERATOR
+from tests.support.simulation.simulator import BETWEEN_OPERATOR, ODD_OPERATOR
 
 RankTime = Callable[[int, Collection[int]], float]
 """Returns a time per step of a rank without its odd steps."""
@@ -170,7 +170,8 @@ def _judge_removal(match: re.Match[str], context: Context) -> str | None:
             context.at_least(us(match["time"]), spent, "the communication"),
             context.at_least(saved, true, "what the job saves without communication"),
         )
-    if "if communication takes as long" not in match[0]:
+    communicates = truth.communication(context.rank, context.odd) > 0
+    if communicates != ("if communication takes as long" in match[0]):
         return "other ranks may take longer"
     return first_reason(
         context.at_least(
@@ -277,7 +278,7 @@ def _judge_means(context: Context, *means: tuple[float, RankTime, str]) -> str |
     reasons = [
         first_reason(
             *(
-                context.close(said, sum(time(rank, context.odd) for rank in ranks) / len(ranks), what)
+                context.close(said, sum(time(rank, context.odd_of(rank)) for rank in ranks) / len(ranks), what)
                 for said, time, what in means
             )
         )
@@ -288,7 +289,7 @@ def _judge_means(context: Context, *means: tuple[float, RankTime, str]) -> str |
 
 def _judge_step_heading(match: re.Match[str], context: Context) -> str | None:
     truth, slowest = context.truth, match["slowest"]
-    longest = max(truth.typical(rank, context.odd) for rank in context.plan.present)
+    longest = max(truth.typical(rank, context.odd_of(rank)) for rank in context.plan.present)
     return first_reason(
         _judge_means(context, (us(match["mean"]), truth.typical, "the mean step")),
         context.close(us(slowest), longest, "the slowest step") if slowest else None,
@@ -312,7 +313,7 @@ def _judge_exposed_of_all(match: re.Match[str], context: Context) -> str | None:
 def _judge_devices_busy(match: re.Match[str], context: Context) -> str | None:
     truth, ranks = context.truth, context.plan.present
     shares = [
-        truth.on_device(device).busy(rank, context.odd) / truth.typical(rank, context.odd)
+        truth.on_device(device).busy(rank, context.odd_of(rank)) / truth.typical(rank, context.odd_of(rank))
         for rank in ranks
         for device in range(truth.devices)
     ]
@@ -353,7 +354,7 @@ def _judge_busy_of_trace(match: re.Match[str], context: Context) -> str | None:
     """Check the busy time of the whole trace, whose steps all count."""
     steps, truth = context.truth.steps, context.truth
     true = truth.busy(context.rank, ()) * steps
-    length = truth.typical(context.rank, ()) * steps
+    length = truth.typical(context.rank, ()) * steps + truth.between(context.rank)
     return first_reason(
         context.close(us(match["time"]), length, "the length of the trace"),
         None if abs(ratio(match["share"]) - true / length) < 0.02 else f"it is busy for {true / length:.1%}",
@@ -362,7 +363,7 @@ def _judge_busy_of_trace(match: re.Match[str], context: Context) -> str | None:
 
 def _judge_getting_there(match: re.Match[str], context: Context) -> str | None:
     truth = context.truth
-    whole = sum(truth.durations(context.rank))
+    whole = sum(truth.durations(context.rank)) + truth.between(context.rank)
     return first_reason(
         None if int(match["steps"]) <= truth.steps else f"there are {truth.steps} steps",
         context.at_least(us(match["time"]), whole, "the whole trace"),
@@ -375,6 +376,24 @@ def _judge_nothing_stands_out(match: re.Match[str], context: Context) -> str | N
     return None
 
 
+def _judge_outside(match: re.Match[str], context: Context) -> str | None:
+    """Check how much time is outside of steps, of the time from the first one to the last."""
+    truth = context.truth
+    outside, whole = truth.between(context.rank), sum(truth.durations(context.rank))
+    if abs(ratio(match["share"]) - outside / (whole + outside)) > 0.02:
+        return f"it is {outside / (whole + outside):.1%}"
+    right = match["name"] == BETWEEN_OPERATOR
+    return context.close(us(match["time"]), outside, "that time") if right else f"it is {BETWEEN_OPERATOR}"
+
+
+def _judge_after(match: re.Match[str], context: Context) -> str | None:
+    between = context.plan.simulation.between
+    if between is None or int(match["step"]) % between[0]:
+        return "nothing follows that step"
+    alone = context.truth.steps - 1 < 2 * between[0]
+    return None if alone == (match["who"] == "It") else "that isn't their number"
+
+
 def _judge_fact_step(match: re.Match[str], context: Context) -> str | None:
     if match["base"] == "An average step" and context.odd:
         return "odd steps are set aside, so it is a typical step"
@@ -382,6 +401,15 @@ def _judge_fact_step(match: re.Match[str], context: Context) -> str | None:
 
 
 STEP_RULES: tuple[tuple[str, Check], ...] = (
+    (
+        rf"Between the first step and the last, (?P<share>{SHARE}) of the time is outside of steps "
+        rf"\((?P<time>{NUMBER})(?:, mostly in (?P<name>\S+))?\)\.",
+        _judge_outside,
+    ),
+    (
+        r"(?P<who>It|The longest stretch) follows step (?P<step>\d+); averages of steps don't count it\.",
+        _judge_after,
+    ),
     (
         rf"(?:GPU \d|At least one of \d GPUs) is busy for (?P<share>{SHARE}) of {BASE}"
         rf"(?:, including (?P<exposed>{NUMBER}) of exposed communication|; (?P<part>{SHARE}) of {BASE} is exposed "

@@ -54,6 +54,20 @@ def _durations(simulation: Simulation) -> list[float]:
     return [span.end - span.start for span in simulation.run().spans[0] if span.kind == "step"]
 
 
+def _in_steps(job: RecordedJob) -> float:
+    """Return the µs that a job of one rank spends in steps, each from where no earlier one works to its last work.
+
+    What is saved outside of steps, where an evaluation overlaps with the work of the step before, isn't a step's.
+    """
+    whole, reached = 0.0, 0.0
+    for step in (span for span in job.spans[0] if span.kind == "step"):
+        launched = [span.end for span in job.spans[0] if span.launch and step.start <= span.launch < step.end]
+        end = max([step.end, *launched])
+        whole += end - max(step.start, reached)
+        reached = max(reached, end)
+    return whole
+
+
 @dataclass(frozen=True)
 class JobTruth:
     """The job of a plan, simulated; times in µs per step.
@@ -125,14 +139,16 @@ class JobTruth:
 
     def _mean_latencies(self, rank: int, odd: Collection[int]) -> list[float]:
         """The mean µs of each collective of a rank's typical step."""
-        usual = [self._latencies(rank, number) for number in range(self.steps) if number not in odd]
+        latencies = [self._latencies(rank, number) for number in range(self.steps) if number not in odd]
+        usual = [each for each in latencies if each]  # gradients may be reduced in some steps only
         return [sum(each) / len(usual) for each in zip(*usual, strict=True)]
 
     def _latencies(self, rank: int, step: int) -> list[float]:
         """The µs of each collective of a rank in one step."""
-        spans = self._communicating(rank)
-        per_step = len(spans) // self.steps
-        return [span.end - span.start for span in spans[step * per_step : (step + 1) * per_step]]
+        programs = [self.plan.simulation.program_of(rank, number) for number in range(step + 1)]
+        counts = [sum(isinstance(action, Collective) for action in program) for program in programs]
+        spans = self._communicating(rank)[sum(counts[:-1]) : sum(counts)]
+        return [span.end - span.start for span in spans]
 
     def without_named(self, name: str) -> float:
         """The mean step without what has that name on any rank: kernels, host code, or data loading."""
@@ -149,7 +165,7 @@ class JobTruth:
             for each in alone.delays
         ]
         usual = replace(alone, steps=len(kept), delays=delays, odd=None, _ends={}, _arrived={})
-        return (usual.run().end - self.plan.without_syncs(usual).run().end) / len(kept)
+        return (_in_steps(usual.run()) - _in_steps(self.plan.without_syncs(usual).run())) / len(kept)
 
     @property
     def planted_odd(self) -> tuple[int, ...]:
@@ -171,6 +187,10 @@ class JobTruth:
     def durations(self, rank: int) -> list[float]:
         """The µs of each step of a rank."""
         return [span.end - span.start for span in self._spans(rank, "step")]
+
+    def between(self, rank: int) -> float:
+        """The µs from a rank's first step to its last that are outside of steps."""
+        return sum(span.end - span.start for span in self._spans(rank, "between"))
 
     def typical(self, rank: int, odd: Collection[int]) -> float:
         """The mean step of a rank without those that are odd."""

@@ -110,7 +110,7 @@ def _events(span: RecordedSpan, correlation: int, rank: int, metadata: bool) -> 
         return [event("user_annotation", span.name, span.start, span.end)]
     if span.kind == "frame":
         return [event("python_function", span.name, span.start, span.end)]
-    if span.kind in ("host", "load"):
+    if span.kind in ("host", "load", "between"):
         return [event("user_annotation" if span.kind == "load" else "cpu_op", span.name, span.start, span.end)]
     if span.kind == "sync":
         return [event("cuda_runtime", span.name, span.start, span.end)]

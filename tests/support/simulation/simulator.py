@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from tests.support.simulation.files import RecordedJob, RecordedSpan
 
 ODD_OPERATOR = "save_checkpoint"
+BETWEEN_OPERATOR = "evaluate"
 LAUNCH_US = 5.0
 SYNC_US = 4.0
 """From the end of the work that the host waits for to the return of the call, if it is recorded."""
@@ -109,6 +110,9 @@ class Simulation:
     stacks    record each step as a Python frame, too
     syncs     record the call in which the host waits for the compute stream
     odd       (step, µs): at the start of that step, all ranks run ODD_OPERATOR on the host, equally long
+    between   (every, µs): after so many steps each, but not after the last, all ranks run BETWEEN_OPERATOR outside
+              of the steps, equally long
+    accumulates  gradients are reduced and applied in every so many steps only
     """
 
     programs: Sequence[Sequence[Action]]
@@ -121,6 +125,8 @@ class Simulation:
     stacks: bool = False
     syncs: bool = False
     odd: tuple[int, float] | None = None
+    between: tuple[int, float] | None = None
+    accumulates: int = 1
     _ends: dict[object, float] = field(default_factory=dict)
     _arrived: dict[object, dict[int, float]] = field(default_factory=dict)
 
@@ -158,7 +164,7 @@ class Simulation:
         pending: list[object] = []
         for step in range(self.steps):
             begin = host
-            extra, program = self._delay_actions(rank, step), self.programs[rank]
+            extra, program = self._delay_actions(rank, step), self.program_of(rank, step)
             # Delays have negative positions, so that the jitter of the program stays the same.
             for position, action in enumerate([*extra, *program], -len(extra)):
                 rng = random.Random(f"{self.seed} {rank} {step} {position}")
@@ -209,6 +215,20 @@ class Simulation:
             spans.append(RecordedSpan("step", f"ProfilerStep#{step + 1}", begin, host))
             if self.stacks:
                 spans.append(RecordedSpan("frame", "/job/train.py(80): train", begin, host))
+            if self.between is not None and (step + 1) % self.between[0] == 0 and step + 1 < self.steps:
+                spans.append(RecordedSpan("between", BETWEEN_OPERATOR, host, host + self.between[1]))
+                host += self.between[1]
+
+    def program_of(self, rank: int, step: int) -> Sequence[Action]:
+        """Return what a rank does in a step beside its delays."""
+        program = self.programs[rank]
+        if (step + 1) % self.accumulates == 0:
+            return program
+        return [
+            each
+            for each in program
+            if not isinstance(each, Collective | Wait) and getattr(each, "name", "") != "adam"
+        ]
 
     def _delay_actions(self, rank: int, step: int) -> list[Action]:
         extra: list[Action] = []

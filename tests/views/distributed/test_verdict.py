@@ -145,3 +145,28 @@ def test_a_fifth_of_the_difference_is_a_cause(share: float, cause: str) -> None:
     program = [*alone, JobOp("allreduce", (0, 1, 2, 3), "0")]
     payload = view(Job(4, program, straggler=2, slow_us=10_000 * share, jitter_us=0.0))
     assert f"Before it arrives, {cause};" in sentences(payload)
+
+
+# ---- gradients that are reduced in some steps only ------------------------------------------------------
+
+
+@pytest.mark.parametrize("every", [2, 3, 4])
+def test_who_is_late_in_each_step_is_a_straggler_where_few_steps_communicate(every: int) -> None:
+    """Its lateness adds up until the gradients are reduced: no rank can be late in steps without a collective.
+
+    Of four steps one is a quarter, which would be odd: lateness shows in no other step.
+    """
+    simulation = Simulation(
+        simulated_ddp(3, 2), steps=4 * every, delays=[Delay("host", 1, us=3000)], jitter=0.01, accumulates=every
+    )
+    payload = build(simulation.run().members(), NoParams())
+    assert (payload.verdict.kind, payload.verdict.rank) == ("straggler", 1)
+    assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
+
+
+def test_who_is_late_in_one_of_the_few_steps_that_communicate_is_late_once() -> None:
+    simulation = Simulation(
+        simulated_ddp(3, 2), steps=12, delays=[Delay("host", 1, us=9000, steps=(4,))], jitter=0.01, accumulates=2
+    )
+    said = sentences(build(simulation.run().members(), NoParams()))
+    assert "Rank 1 is late once: in step 6, by" in said, said

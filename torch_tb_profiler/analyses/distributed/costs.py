@@ -22,6 +22,7 @@ from torch_tb_profiler.analyses.distributed.late_once import (
     MIN_STEPS,
     excess_by_step,
     is_in_most_steps,
+    judged_steps,
     sums_by_step,
     typical_job_steps,
     without_odd_steps,
@@ -328,7 +329,7 @@ def _recurring_waits(job: DistributedJob, matching: Matching, split: WaitingSpli
     examples = _example_rows(matching, split)
     step = np.append(job.table.step, NO_CODE)[examples]
     step[step == NO_CODE] = len(job.steps)  # outside of them
-    by_step = np.bincount(step, waits, len(job.steps) + 1)[:-1][typical_job_steps(job)[:-1]]
+    by_step = np.bincount(step, waits, len(job.steps) + 1)[:-1][judged_steps(job)]
     if len(by_step) < MIN_STEPS or is_in_most_steps(by_step):
         return waits
     return np.zeros_like(waits)

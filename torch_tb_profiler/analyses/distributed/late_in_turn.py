@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
-from torch_tb_profiler.analyses.distributed.late_once import MIN_EVENT_SHARE, excess_by_step, typical_job_steps
+from torch_tb_profiler.analyses.distributed.late_once import MIN_EVENT_SHARE, excess_by_step, judged_steps
 from torch_tb_profiler.analyses.distributed.stragglers import StragglerActivity
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 
@@ -35,7 +35,7 @@ MIN_NAMED_SHARE = 0.5
 class LateInTurn(msgspec.Struct, frozen=True):
     """Steps in which another rank each is late.
 
-    late, steps   number of steps in which a rank is late, and of all typical ones
+    late, steps   number of steps in which a rank is late, and of all typical ones with communication
     ranks         how many ranks are late in at least one of them
     least, most   ns by which they are late
     per_step      ns by which the late ranks are late, mean over all typical steps: what it costs at most
@@ -60,7 +60,7 @@ def find_late_in_turn(
     job: DistributedJob, work: WorkWindows, step_ns: float, activities: Sequence[StragglerActivity]
 ) -> LateInTurn | None:
     """Return how ranks are late in turn, or None if they aren't; `step_ns`: of a typical step."""
-    excess = np.maximum(excess_by_step(job, work), 0.0)[:, typical_job_steps(job)[:-1]]
+    excess = np.maximum(excess_by_step(job, work), 0.0)[:, judged_steps(job)]
     if excess.shape[0] < 2 or excess.shape[1] < MIN_LATE_STEPS:
         return None
     ordered = np.sort(excess, axis=0)

@@ -48,7 +48,8 @@ class LateOnce(msgspec.Struct, frozen=True):
 def typical_job_steps(job: DistributedJob) -> Bool:
     """Return bool[steps + 1]: which steps of the job are typical on at least half of the ranks that complete them.
 
-    The last cell is for what is outside of the steps, which counts.
+    The last cell is for what is outside of the steps, which counts. Where ranks communicate in no typical step, as
+    if gradients are reduced in every fourth step only, all steps count: lateness shows in no other.
     """
     codes = {name: code for code, name in enumerate(job.steps)}
     numbers: dict[tuple[str, ...], list[int]] = {}  # most ranks have the same steps
@@ -64,7 +65,21 @@ def typical_job_steps(job: DistributedJob) -> Bool:
         for flag in ("complete", "typical")
     )
     counted: Bool = 2 * typical >= complete
+    if not (counted & _communicating_steps(job))[:-1].any():
+        counted[:] = True
     return counted
+
+
+def _communicating_steps(job: DistributedJob) -> Bool:
+    """Return bool[steps + 1]: in which steps of the job any rank communicates."""
+    found = np.zeros(len(job.steps) + 1, np.bool_)
+    found[job.table.step] = True  # the last cell: outside of them
+    return found
+
+
+def judged_steps(job: DistributedJob) -> Bool:
+    """Return bool[steps]: the typical steps in which ranks communicate, as no rank can be late in the others."""
+    return (typical_job_steps(job) & _communicating_steps(job))[:-1]
 
 
 def has_odd_steps(job: DistributedJob) -> bool:
@@ -92,8 +107,8 @@ def sums_by_step(job: DistributedJob, work: WorkWindows, values: Int64) -> Float
 
 
 def is_late_in_most_steps(job: DistributedJob, work: WorkWindows, members: tuple[int, ...]) -> bool:
-    """Return whether these ranks together are late in more than half of the typical steps."""
-    late = excess_by_step(job, work)[list(members)].mean(axis=0)[typical_job_steps(job)[:-1]]
+    """Return whether these ranks together are late in more than half of the typical steps with communication."""
+    late = excess_by_step(job, work)[list(members)].mean(axis=0)[judged_steps(job)]
     return len(late) < MIN_STEPS or is_in_most_steps(late)
 
 
@@ -104,7 +119,8 @@ def is_in_most_steps(late: Float64 | Int64) -> bool:
 
 def find_late_once(job: DistributedJob, work: WorkWindows, step_ns: float) -> LateOnce | None:
     """Return the rank whose lateness in few steps stands out most, or None; `step_ns`: of a typical step."""
-    late = np.maximum(excess_by_step(job, work), 0.0)
+    numbers = np.flatnonzero(_communicating_steps(job)[:-1])
+    late = np.maximum(excess_by_step(job, work)[:, numbers], 0.0)
     if late.size == 0 or late.shape[1] < MIN_STEPS:
         return None
     member, _ = np.unravel_index(int(late.argmax()), late.shape)
@@ -114,5 +130,5 @@ def find_late_once(job: DistributedJob, work: WorkWindows, step_ns: float) -> La
     noise = float(np.sqrt((rest**2).mean())) if len(rest) else 0.0
     if 2 * few.sum() > len(few) or highest < max(MIN_EVENT_RATIO * noise, MIN_EVENT_SHARE * step_ns, 1.0):
         return None
-    names = tuple(job.steps[code] for code in np.flatnonzero(few).tolist())
-    return LateOnce(int(member), names, late.shape[1], int(highest))
+    names = tuple(job.steps[code] for code in numbers[few].tolist())
+    return LateOnce(int(member), names, len(job.steps), int(highest))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
-from torch_tb_profiler.analyses.distributed.late_once import excess_by_step, typical_job_steps
+from torch_tb_profiler.analyses.distributed.late_once import excess_by_step, judged_steps, typical_job_steps
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.analyses.shared.grouping import group
@@ -97,6 +97,4 @@ def _root_mean_square(values: Float64) -> float:
 
 def _excess_by_step(job: DistributedJob, work: WorkWindows) -> Float64:
     """Return float64[ranks, typical steps with any window], the ns that each rank works longer than is typical."""
-    present = np.zeros(len(job.steps) + 1, np.bool_)
-    present[job.table.step[work.rows]] = True
-    return excess_by_step(job, work)[:, (present & typical_job_steps(job))[:-1]]
+    return excess_by_step(job, work)[:, judged_steps(job)]

@@ -92,6 +92,11 @@ def _find_cause(trace: Trace, number: int, extra: float, typical: float) -> tupl
     return "", NO_CODE
 
 
+def named_slices(trace: Trace) -> tuple[Int32, ...]:
+    """Return the rows of slices by what says most: code as its author names it, operators, calls, device work."""
+    return tuple(candidates.rows for candidates in _candidate_groups(trace))
+
+
 class _Candidates(msgspec.Struct, frozen=True):
     """Named slices in order of their begin.
 

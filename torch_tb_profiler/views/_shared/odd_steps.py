@@ -1,4 +1,4 @@
-"""The sentences about odd steps, which every view shares that averages the typical ones."""
+"""The sentences on what averages leave out: odd steps, and time outside of steps."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.odd_steps import OddStep, odd_steps
+from torch_tb_profiler.analyses.shared.outside_steps import outside_steps
 from torch_tb_profiler.analyses.shared.typical_steps import average_step
-from torch_tb_profiler.base.format import format_duration
+from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import agree, plural
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.trace import Trace
@@ -60,6 +61,29 @@ def odd_steps_sentence(trace: Trace) -> Text:
         text("{count} {differ} as well.", count=plural(rest, "more step"), differ=agree(rest, "differs", "differ"))
         if rest
         else (),
+    )
+
+
+def outside_steps_sentence(trace: Trace) -> Text:
+    """Say how much of the time from the first step to the last is in no step, and what takes it; often empty."""
+    found = outside_steps(trace)
+    if found is None:
+        return ()
+    shown = shorten_name(shorten_frame(short_kernel_names(trace).get(found.name, found.name)))
+    return sentences(
+        text(
+            "Between the first step and the last, {share} of the time is outside of steps ({time}{cause}).",
+            share=format_ratio(found.share),
+            time=format_duration(found.time),
+            cause=text(", mostly in {what}", what=Phrase(shown, link("trace", event=found.event)))
+            if found.name
+            else "",
+        ),
+        text(
+            "{stretch} follows step {step}; averages of steps don't count it.",
+            stretch="It" if found.stretches == 1 else "The longest stretch",
+            step=found.after,
+        ),
     )
 
 

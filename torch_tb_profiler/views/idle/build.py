@@ -32,7 +32,7 @@ from torch_tb_profiler.model.vendors.recording_options import missing_device_wor
 from torch_tb_profiler.view import RankView, Tab, TraceView
 from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
-from torch_tb_profiler.views._shared.odd_steps import odd_steps_sentence
+from torch_tb_profiler.views._shared.odd_steps import odd_steps_sentence, outside_steps_sentence
 from torch_tb_profiler.views._shared.text import Text, reason_texts, sentences
 from torch_tb_profiler.views._shared.wording import truncation_sentence
 from torch_tb_profiler.views.idle import words
@@ -105,7 +105,7 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         headline=headline,
         explanation=sentences(
             words.explanation(payload, waits_unrecorded=has_unrecorded_waits(trace)),
-            () if params.step else odd_steps_sentence(trace),
+            () if params.step else sentences(odd_steps_sentence(trace), outside_steps_sentence(trace)),
         ),
     )
 

@@ -40,7 +40,9 @@ def build_with_ranks(
         return _with_reason(alone, sentences(verdict_headline(members, verdict), coverage_sentence(members)))
     exposed = exposed_steps(comparison, position, params.step)
     if exposed is None:
-        return _with_reason(alone, text(words.NOT_COMPARED))
+        # Gradients may be reduced in few steps, all of which are odd.
+        reason = words.NOT_COMPARED if alone.exposed_communication_ns else words.NOT_EXPOSED
+        return _with_reason(alone, text(reason))
     compared = _with_waits(alone, comparison, exposed, params.step)
     return replace(compared, beside=sentences(compared.beside, coverage_sentence(members)))
 

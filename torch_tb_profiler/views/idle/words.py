@@ -59,6 +59,7 @@ SEVERAL_DEVICES = "This rank has several devices, and waits for other ranks can'
 
 ONE_STREAM = "Waits for other ranks are known for the device as a whole, not for a single stream."
 
+NOT_EXPOSED = "No communication is exposed in these steps."
 NOT_COMPARED = "No other rank recorded a matching collective."
 """Further reasons, once the other ranks are read."""
 

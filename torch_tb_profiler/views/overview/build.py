@@ -35,7 +35,7 @@ from torch_tb_profiler.model.work.roofline import device_peaks
 from torch_tb_profiler.view import NoParams, RankView, Tab, TraceView
 from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
-from torch_tb_profiler.views._shared.odd_steps import odd_steps_sentence
+from torch_tb_profiler.views._shared.odd_steps import odd_steps_sentence, outside_steps_sentence
 from torch_tb_profiler.views._shared.serving import serving_facts, serving_headline
 from torch_tb_profiler.views._shared.text import (
     Phrase,
@@ -160,6 +160,7 @@ def _build_measured(trace: Trace) -> Overview:
             *evidence,
             words.redirect_operator_links(explanation, configuration.recorded.get("host", False)),
             odd_steps_sentence(trace),
+            outside_steps_sentence(trace),
             words.throughput_sentence(count_tokens(trace)),
         ),
         trace_start_ns=trace.trace_start_ns,
