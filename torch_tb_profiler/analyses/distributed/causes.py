@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -46,6 +47,10 @@ _CATEGORY_CAUSES: dict[str, CauseKind] = {
     "cpu_exec": "host",
     "runtime": "host",
 }
+
+
+_Kernel = tuple[str, str]
+"""Name and size of a kernel."""
 
 
 class StragglerCause(msgspec.Struct, frozen=True):
@@ -157,7 +162,8 @@ def find_slower_devices(job: DistributedJob) -> SlowerDevices | None:
     gaps = [paces[slow] / paces[fast] for fast, slow in pairwise(order)]
     first_slow = int(np.argmax(gaps)) + 1
     fast, slow = order[:first_slow], sorted(order[first_slow:])
-    speeds = [_kernel_speed(job, member, fast) for member in slow]
+    typical = _median_times(job, fast)
+    speeds = [_speed_beside(job, member, typical) for member in slow]
     ratios = [speed.ratio for speed in speeds if speed is not None and speed.uniform]
     if len(ratios) < len(slow):
         return None
@@ -177,14 +183,16 @@ def _paces(job: DistributedJob) -> dict[int, float]:
         }
         for source in job.sources
     ]
-    means: dict[tuple[str, str], list[float]] = {}
+    fastest_call: dict[_Kernel, float] = {}
+    ranks: Counter[_Kernel] = Counter()
     for each in times:
+        ranks.update(each.keys())
         for key, (time, calls) in each.items():
-            means.setdefault(key, []).append(time / calls)
+            fastest_call[key] = min(fastest_call.get(key, np.inf), time / calls)
     paces = {}
     for member, each in enumerate(times):
-        shared = [key for key in each if len(means[key]) > 1]
-        fastest = sum(each[key][1] * min(means[key]) for key in shared)
+        shared = [key for key in each if ranks[key] > 1]
+        fastest = sum(each[key][1] * fastest_call[key] for key in shared)
         if fastest > 0:
             paces[member] = sum(each[key][0] for key in shared) / fastest
     return paces
@@ -220,23 +228,30 @@ class _KernelSpeed(msgspec.Struct, frozen=True):
     uniform: bool
 
 
-def _kernel_speed(job: DistributedJob, member: int, others: Collection[int] | None = None) -> _KernelSpeed | None:
-    """Return the speed of a rank's kernels that others run on equal sizes, None if they are too small a part.
+def _kernel_speed(job: DistributedJob, member: int) -> _KernelSpeed | None:
+    """Return the speed of a rank's kernels that others run on equal sizes, None if they are too small a part."""
+    others = [position for position in range(len(job.sources)) if position != member]
+    return _speed_beside(job, member, _median_times(job, others))
 
-    others  the ranks to compare with, None for all
-    """
-    means: dict[tuple[str, str], list[float]] = {}
-    for position, source in enumerate(job.sources):
-        for total in source.summary.kernels:
-            if position != member and total.calls and (others is None or position in others):
-                key = source.summary.names[total.name], total.size
+
+def _median_times(job: DistributedJob, members: Sequence[int]) -> dict[_Kernel, float]:
+    """Return the median over these ranks of how long a call of each kernel takes on average, in ns."""
+    means: dict[_Kernel, list[float]] = {}
+    for summary in (job.sources[member].summary for member in members):
+        for total in summary.kernels:
+            if total.calls:
+                key = summary.names[total.name], total.size
                 means.setdefault(key, []).append(total.time / total.calls)
+    return {key: median(times) for key, times in means.items()}
+
+
+def _speed_beside(job: DistributedJob, member: int, typical_times: Mapping[_Kernel, float]) -> _KernelSpeed | None:
     summary = job.sources[member].summary
     keys = [(summary.names[total.name], total.size) for total in summary.kernels]
     pairs = [
-        (total.time, total.calls * median(means[key]))
+        (total.time, total.calls * typical_times[key])
         for total, key in zip(summary.kernels, keys, strict=True)
-        if total.size and key in means
+        if total.size and key in typical_times
     ]
     if sum(time for time, _ in pairs) < MIN_EQUAL_SHARE * sum(total.time for total in summary.kernels):
         return None

@@ -70,6 +70,7 @@ def typical_job_steps(job: DistributedJob) -> Bool:
     return counted
 
 
+@derived
 def _communicating_steps(job: DistributedJob) -> Bool:
     """Return bool[steps + 1]: in which steps of the job any rank communicates."""
     found = np.zeros(len(job.steps) + 1, np.bool_)
