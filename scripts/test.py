@@ -37,16 +37,23 @@ QUICK = [
     *("--ignore=tests/e2e", "--ignore=tests/live"),
     # These read the sources, or measure: the same on every Python.
     *("--ignore=tests/test_words.py", "--ignore=tests/test_benchmarks.py"),
+    # Which sentences are true of a hundred random jobs is judged once.
+    "--ignore=tests/test_random_jobs.py",
 ]
-SAMPLE = [*QUICK, "--cases=2"]
+SAMPLE = [
+    *QUICK,
+    "--cases=1",
+    # These put together what other tests have tried on the same Python: answers in a report, and numbers of
+    # several surfaces; the native reader is one library for all Pythons.
+    *("--ignore=tests/report", "--ignore=tests/surfaces", "--ignore=tests/ingest/native"),
+]
 """For the Pythons after the oldest: what the language, the standard library or a package breaks in a test, it
-breaks in nearly every case of it, and each Python has other two."""
+breaks in nearly every case of it, and each Python has another one."""
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 LOGS = ROOT / "build" / "test"
 """Where the parts of a run that are not printed leave their output."""
 ARITHMETIC = [
-    f"--ignore=tests/{part}"
-    for part in ("analyses", "corpus", "model", "summary", "views", "test_random_jobs.py", "test_examples.py")
+    f"--ignore=tests/{part}" for part in ("analyses", "corpus", "model", "summary", "views", "test_examples.py")
 ]
 """Functions from columns to columns: what can differ are the libraries of arrays, not the language."""
 ARRAYS = "import numpy, pyarrow; print(numpy.__version__, pyarrow.__version__)"

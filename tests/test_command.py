@@ -63,6 +63,7 @@ def test_the_oldest_python_runs_every_case_and_the_others_some(
     monkeypatch.setattr(command, "find_other_pythons", lambda: {"3.10": "a", "3.12": "b", "3.13": "c"})
     *rows, _ = command.installations(Path("package.whl"))
     assert [row.tests for row in rows] == [command.QUICK, command.SAMPLE, command.SAMPLE]
+    assert all((command.ROOT / each.partition("=")[2]).exists() for each in command.SAMPLE if "--ignore" in each)
 
 
 def test_of_each_test_some_cases_remain_and_others_on_another_python() -> None:

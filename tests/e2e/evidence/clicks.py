@@ -51,7 +51,17 @@ _FIND = """() => {
   });
 }"""
 
+CHANGES = """const changes = records => records.some(({type, target, attributeName, oldValue}) =>
+    type !== 'attributes' || (attributeName !== 'name' && target.getAttribute(attributeName) !== oldValue));
+  const polls = what => /\\/(runs|workers)([?]|$)/.test(String(what.url ?? what));
+  const everything = {
+    subtree: true, childList: true, characterData: true, attributes: true, attributeOldValue: true,
+  };"""
+"""Tells effects from what a page does by itself: it asks now and then what runs there are, and React takes the
+name of an input away and gives it back when it draws the input again."""
+
 _CLICK = """([at, patience]) => new Promise(resolve => {
+  CHANGES
   const {fetch} = window, {click} = HTMLAnchorElement.prototype;
   const done = what => {
     watch.disconnect();
@@ -69,12 +79,12 @@ _CLICK = """([at, patience]) => new Promise(resolve => {
       done('link');
     }
   };
-  const watch = new MutationObserver(() => done('page'));
-  watch.observe(document.documentElement, {subtree: true, childList: true, characterData: true, attributes: true});
+  const watch = new MutationObserver(records => changes(records) && done('page'));
+  watch.observe(document.documentElement, everything);
   addEventListener('hashchange', moved);
   document.addEventListener('click', leaves, true);
   window.fetch = (...given) => {
-    done('request');
+    if (!polls(given[0])) done('request');
     return fetch(...given);
   };
   HTMLAnchorElement.prototype.click = () => done('file');
@@ -90,7 +100,7 @@ _CLICK = """([at, patience]) => new Promise(resolve => {
     const Kind = type.startsWith('pointer') ? PointerEvent : MouseEvent;
     target.dispatchEvent(new Kind(type, where));
   }
-})"""
+})""".replace("CHANGES", CHANGES)
 
 
 def targets(page: Page) -> list[ClickTarget]:

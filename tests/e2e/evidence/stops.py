@@ -90,12 +90,18 @@ def stops(page: Page, most: int) -> list[Stop]:
         assert len(found) < most, f"the focus does not leave the page: {[stop['text'] for stop in found[-5:]]}"
 
 
+def try_to_stand(page: Page, stop: Stop) -> bool:
+    """Give the focus to a stop, and return whether it has it now."""
+    stands: bool = page.evaluate(_STAND, stop)
+    return stands
+
+
 def stand(page: Page, stop: Stop, most: int) -> None:
     """Gives the focus to a stop that the Tab key has reached before.
 
     What can only be scrolled takes the focus from the key alone: the way there is gone again.
     """
-    if page.evaluate(_STAND, stop):
+    if try_to_stand(page, stop):
         return
     page.evaluate("document.querySelector('#page').focus()")
     passed: list[str] = []
@@ -117,15 +123,16 @@ KEYS = {
 """What is pressed, until something happens; what explains a term does so by the focus alone."""
 
 _WATCH = """() => {
-  const at = document.activeElement;
   window.effect = '';
+  if (window.isWatched) return;
+  window.isWatched = true;
   const happened = what => { window.effect ||= what; };
   new MutationObserver(() => happened('page')).observe(document.documentElement, {
     subtree: true, childList: true, characterData: true, attributes: true,
   });
-  addEventListener('hashchange', () => happened('address'), {once: true});
-  addEventListener('scroll', () => happened('scroll'), {once: true, capture: true});
-  document.addEventListener('input', () => happened('input'), {once: true, capture: true});
+  addEventListener('hashchange', () => happened('address'));
+  addEventListener('scroll', () => happened('scroll'), {capture: true});
+  document.addEventListener('input', () => happened('input'), {capture: true});
   document.addEventListener('click', event => {
     if (event.target.closest('a[href]')) {
       event.preventDefault();
@@ -136,6 +143,7 @@ _WATCH = """() => {
   window.fetch = (...given) => { happened('request'); return fetch(...given); };
   HTMLAnchorElement.prototype.click = () => happened('file');
 }"""
+"""Forgets what has happened; from the first time on, a page tells what does."""
 
 
 def effect(page: Page) -> str:

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.e2e.evidence.clicks import click, find_unopened, find_unreached, targets
-from tests.e2e.page.places import VIEWS, go, start
-from tests.support.page import NewPage
+from tests.e2e.evidence.conftest import Roam
+from tests.e2e.page.places import VIEWS, go
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.views import SLUGS
 
@@ -53,22 +53,16 @@ def find_unexplained(page: Page, view: str) -> list[str]:
 
 
 @pytest.mark.parametrize("view", SLUGS)
-def test_of_a_job_everything_that_can_be_clicked_does_something(
-    new_page: NewPage, sample_server: str, view: str
-) -> None:
-    page = new_page()
-    start(page, sample_server)
-    assert walk(page, {"view": view, "run": JOB}) == []
-    assert find_unexplained(page, view) == []
-    assert find_unreached(page) == []
+def test_of_a_job_everything_that_can_be_clicked_does_something(roam: Roam, sample_server: str, view: str) -> None:
+    with roam(sample_server) as page:
+        assert walk(page, {"view": view, "run": JOB}) == []
+        assert find_unexplained(page, view) == []
+        assert find_unreached(page) == []
 
 
 @pytest.mark.parametrize("view", SLUGS)
-def test_of_one_run_everything_that_can_be_clicked_does_something(
-    new_page: NewPage, server: str, view: str
-) -> None:
-    page = new_page()
-    start(page, server)
-    assert walk(page, VIEWS[view]) == []
-    assert find_unexplained(page, view) == []
-    assert find_unreached(page) == []
+def test_of_one_run_everything_that_can_be_clicked_does_something(roam: Roam, server: str, view: str) -> None:
+    with roam(server) as page:
+        assert walk(page, VIEWS[view]) == []
+        assert find_unexplained(page, view) == []
+        assert find_unreached(page) == []

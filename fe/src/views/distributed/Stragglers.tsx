@@ -89,7 +89,11 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
                   row={row}
                   most={most}
                   chosen={row.worker === shown?.worker}
-                  onPick={() => setPicked(row.worker)}
+                  onPick={
+                    activity.some(each => each.worker === row.worker)
+                      ? () => setPicked(row.worker)
+                      : undefined
+                  }
                   onLate={() => onLate(row.worker)}
                 />
               ),
@@ -135,7 +139,8 @@ interface RowProps {
   row: StragglerRow;
   most: number;
   chosen: boolean;
-  onPick: () => void;
+  /** Show what the rank does meanwhile; nothing of that is known of most that are not late. */
+  onPick: (() => void) | undefined;
   onLate: () => void;
 }
 
@@ -146,9 +151,15 @@ function Row({ row, most, chosen, onPick, onLate }: RowProps) {
       data-part="straggler-row"
       aria-current={chosen || undefined}
     >
-      <Button look="text" className="clip" title={row.worker} onClick={onPick}>
-        {rankName(row.rank, row.worker)}
-      </Button>
+      {onPick ? (
+        <Button look="text" className="clip" title={row.worker} onClick={onPick}>
+          {rankName(row.rank, row.worker)}
+        </Button>
+      ) : (
+        <span className="clip" title={row.worker}>
+          {rankName(row.rank, row.worker)}
+        </span>
+      )}
       <Button
         look="text"
         className="num"
