@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.markers import is_data_loading, is_optimizer
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import build_call_tree, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
@@ -17,7 +17,7 @@ from torch_tb_profiler.model.trainer import trainer_phases
 PHASES = ("forward", "backward", "optimizer", "data")
 
 
-@derived
+@stored
 def event_phases(trace: Trace) -> npt.NDArray[np.int8]:
     """Return the phase of every event, int8[n], as an index into PHASES.
 

@@ -107,6 +107,18 @@ def test_answers_from_read_tables_are_those_from_derived_ones(
     assert not writes  # all were read
 
 
+def test_a_filter_by_phase_reads_the_phases_that_origins_derived(
+    runs: Path, tmp_path: Path, writes: Counter[str]
+) -> None:
+    """Origins are prefetched when a trace is loaded, so that the filter doesn't wait for them."""
+    phases = "torch_tb_profiler.model.phases.event_phases"
+    answers(runs, tmp_path, [Ask("origins", "training")])
+    assert writes[phases] == 1
+    writes.clear()
+    answers(runs, tmp_path, [Ask("operators", "training", {"phase": "backward"})])
+    assert phases not in writes
+
+
 def test_what_a_user_types_is_part_of_no_file_s_name(runs: Path, tmp_path: Path, writes: Counter[str]) -> None:
     answers(runs, tmp_path, [Ask("roofline", "training", {"peaks": "bf16=989,hbm=3352"})])
     assert writes
