@@ -491,7 +491,7 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
         rf"Making host code twice as fast would cut the step from (?P<now>{NUMBER}) to (?P<then>{NUMBER})\.",
         _judge_host_twice_as_fast,
     ),
-    (r"Find the straggler: .*", _judge_find_straggler),
+    (r"Find out why collectives are slow: .*", _judge_find_straggler),
     (r"A faster network wouldn't help\.", _judge_network_saves_nothing),
     (r"Faster kernels wouldn't help\.", _judge_kernels_save_nothing),
     (

@@ -519,7 +519,8 @@ STEP_RULES: tuple[tuple[str, Check], ...] = (
         _judge_getting_there,
     ),
     (
-        r"Most likely they wait for another rank; add the other ranks' files to the run to see which\.",
+        r"They wait for another rank, or the network is slow; add the other ranks' files to the run to see "
+        r"which\.",
         nothing_else,
     ),
     (r"(?:advice: )?No known fix on this rank would save 2% or more\.", nothing_else),

@@ -252,10 +252,10 @@ RULE_WORDS = {
         late=True,
     ),
     ("late_rank", ""): RuleWords(
-        "Find the straggler",
+        "Find out why collectives are slow",
         "For {time} of {base}, collectives (the longest: {subject}) take longer than their size and others of "
-        "their kind explain. Most likely they wait for another rank; add the other ranks' files to the run to "
-        "see which.",
+        "their kind explain. They wait for another rank, or the network is slow; add the other ranks' files to "
+        "the run to see which.",
         f"collectives take more than {LATE_RATIO} times the median of their kind, or move less than 4 GB/s; this "
         f"is more than half of the exposed communication and costs {_COST}",
         "the link between the ranks is that slow, or was set up in these steps.",
