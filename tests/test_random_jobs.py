@@ -41,8 +41,9 @@ def test_nothing_said_of_a_random_job_is_false_and_its_causes_are_named(seed: in
 def test_the_jobs_have_every_cause_and_trouble() -> None:
     plans = [draw_plan(seed) for seed in range(JOBS)]
     kinds = {cause.kind for plan in plans for cause in plan.causes}
-    assert kinds == {"host", "frame", "loading", "work", "device", "larger"}
-    assert {plan.kind for plan in plans} == {"rank", "half", "in turn", "stall", "devices"}
+    assert kinds == {"host", "frame", "loading", "work", "device", "larger", "rows"}
+    further = {"evaluation", "accumulation", "checkpoint", "rows", "network"}
+    assert {plan.kind for plan in plans} == {"rank", "half", "in turn", "stall", "devices"} | further
     assert {plan.shared[0] for plan in plans if plan.shared} == {"loading", "host"}
     assert (
         min(sum(map(bool, column)) for column in zip(*((p.odd, p.missing, p.ahead) for p in plans), strict=True))
