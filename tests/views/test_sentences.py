@@ -34,7 +34,7 @@ ELSEWHERE = {
     r"^memory (?:devices\.)?headline .* before the trace started": "what `memory/live` has outside of the trace",
     r" than a typical step ": "the difference of an odd step and the typical one",
     r"^idle headline .* of a typical step ": "the sums over the typical steps, by their number",
-    r"^critical_path explanation .*(?:Halving|Kernels (?:up to )?twice)": (
+    r"^critical_path explanation .*(?:Halving|Kernels (?:and copies )?(?:up to )?twice)": (
         "the curve at half the kernels, a part of its own"
     ),
     r"^roofline headline .* At its roof": "the time of a row less what it would save",

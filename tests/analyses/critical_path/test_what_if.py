@@ -57,3 +57,16 @@ def test_targets_summed_together_are_those_summed_alone(seed: int) -> None:
         alone = host_time_target(trace, merge(begin[mine], end[mine]))
         assert found.host.tolist() == alone.host.tolist()
         assert not (found.items.any() or found.edges.any())
+
+
+def test_kernels_that_outlast_the_host_of_a_trace_without_steps_can_be_faster() -> None:
+    """The host does nothing after its last launch: no time of it is left when the kernels take none."""
+    launches = (
+        f"host cuda_runtime cudaLaunchKernel {10 * k} 5 correlation={k + 1}\n"
+        f"gpu0 kernel gemv {10 + 100 * k} 100 correlation={k + 1} stream=7"
+        for k in range(5)
+    )
+    trace = draw("\n".join(launches))
+    assert int(recorded_spans(trace).mean_ns[0]) == 510_000
+    assert what_if_step_time(trace, "device", 50) == 260_000
+    assert what_if_step_time(trace, "device", 100) < 60_000

@@ -17,6 +17,20 @@ END = work(9_000, 1_000, 8_900, 99)
 LOADER = "host user_annotation enumerate(DataLoader)#_{kind}DataLoaderIter.__next__ 0 {wait}"
 
 
+@pytest.mark.parametrize(("gap", "found"), [(10, True), (0, False)])
+def test_short_steps_are_launch_bound_by_a_launch_each(gap: int, found: bool) -> None:
+    """Twenty steps of 50 us with a single kernel, which the device waits for, or has queued."""
+    lines = []
+    for step in range(20):
+        at = 50 * step
+        lines += [
+            f"host user_annotation ProfilerStep#{step} {at} 50",
+            f"host cuda_runtime cudaLaunchKernel {at + 20} 5 correlation={step + 1}",
+            f"gpu0 kernel relu {at + 27} {50 - gap} correlation={step + 1} stream=7",
+        ]
+    assert (given(draw("\n".join(lines)), "launch_bound") is not None) == found
+
+
 # ---- data loading ---------------------------------------------------------------------------------------
 
 

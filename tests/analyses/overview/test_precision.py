@@ -37,9 +37,9 @@ def test_a_product_gains_what_is_beyond_its_roof_with_tensor_cores() -> None:
 def test_a_product_bound_by_memory_gains_nothing() -> None:
     moved = 4 * (16 * 16384 + 16384 * 16384 + 16 * 16384)
     assert find_advice(16, 16384, 16384, 1e6 * moved / BANDWIDTH / 0.94) is None  # 94% of its memory roof
-    assert (
-        find_advice(16, 16384, 16384, 2e6 * moved / BANDWIDTH) is not None
-    )  # half of it: other kernels are faster
+    assert find_advice(16, 16384, 16384, 2e6 * moved / BANDWIDTH) is None  # half of it: no unit moves fewer bytes
+    compute = 1e6 * 2 * 160 * 16384 * 16384 / FP32_RATE  # with 160 rows the unit is the limit
+    assert find_advice(160, 16384, 16384, 2 * compute) is not None
 
 
 def test_a_product_too_small_for_any_unit_gains_nothing() -> None:

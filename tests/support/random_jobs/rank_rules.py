@@ -148,7 +148,8 @@ def _judge_waiting_share(match: re.Match[str], context: Context) -> str | None:
 
 def _judge_kernels_twice_as_fast(match: re.Match[str], context: Context) -> str | None:
     true = context.truth.step - context.truth.with_kernels(0.5)
-    return context.at_least(us(match["now"]) - us(match["then"]), true, "what faster kernels save")
+    now = us(match["now"]) if match["now"] else context.typical
+    return context.at_least(now - us(match["then"]), true, "what faster kernels save")
 
 
 def _judge_kernels_save(match: re.Match[str], context: Context) -> str | None:
@@ -158,7 +159,8 @@ def _judge_kernels_save(match: re.Match[str], context: Context) -> str | None:
 
 def _judge_host_twice_as_fast(match: re.Match[str], context: Context) -> str | None:
     true = context.truth.step - context.truth.with_host(0.5)
-    return context.at_least(us(match["now"]) - us(match["then"]), true, "what faster host code saves")
+    now = us(match["now"]) if match["now"] else context.typical
+    return context.at_least(now - us(match["then"]), true, "what faster host code saves")
 
 
 def _judge_find_straggler(match: re.Match[str], context: Context) -> str | None:
@@ -428,7 +430,8 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
         _judge_waiting_share,
     ),
     (
-        rf"Making them twice as fast would cut the step from (?P<now>{NUMBER}) to (?P<then>{NUMBER})\.",
+        rf"Making them twice as fast would cut the step(?: from (?P<now>{NUMBER}))? to (?P<then>{NUMBER})"
+        r"(?: at best)?\.",
         _judge_kernels_twice_as_fast,
     ),
     (rf"Kernels twice as fast would save (?P<saved>{NUMBER})\.", _judge_kernels_save),
@@ -488,7 +491,8 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
     ),
     (r"Start here: .*", nothing_else),
     (
-        rf"Making host code twice as fast would cut the step from (?P<now>{NUMBER}) to (?P<then>{NUMBER})\.",
+        rf"Making host code twice as fast would cut the step(?: from (?P<now>{NUMBER}))? to (?P<then>{NUMBER})"
+        r"(?: at best)?\.",
         _judge_host_twice_as_fast,
     ),
     (r"Find out why collectives are slow: .*", _judge_find_straggler),

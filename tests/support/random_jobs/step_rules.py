@@ -483,7 +483,8 @@ STEP_RULES: tuple[tuple[str, Check], ...] = (
         _judge_loading_time,
     ),
     (
-        rf"(?P<calls>\d+) calls wait until the GPU has finished, and it is then idle for (?P<time>{NUMBER}) of "
+        rf"(?P<calls>\d+) calls in the trace wait until the GPU has finished, and it is then idle for "
+        rf"(?P<time>{NUMBER}) of "
         rf"{BASE} until the next launch\.",
         _judge_sync_time,
     ),
@@ -500,7 +501,7 @@ STEP_RULES: tuple[tuple[str, Check], ...] = (
         rf"(?:typical )?steps(?:, lowest (?P<lowest>{SHARE}) \(\S+\))?",
         _judge_devices_busy,
     ),
-    (rf"{SHARE} of the job's critical path is on rank (?P<rank>\d+).*\.", _judge_rank_on_path),
+    (rf"{SHARE} of the (?:job's )?critical path .*is on rank (?P<rank>\d+).*\.", _judge_rank_on_path),
     (
         rf"The clock of rank (?P<rank>\d+) \(\S+\) is (?P<time>{NUMBER}) (?P<sign>ahead|behind); "
         r"it was corrected.*",

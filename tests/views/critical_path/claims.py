@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
+from tests.analyses.overview.kernel_calls import H100, SM90, STEP, events, product
+from tests.analyses.overview.kernel_calls import SYNC as SYNC_OF_STEP
 from tests.support.claims import Claim, Said, launched, repeat, said_by
 from tests.support.random_jobs.truth import found_texts
 from tests.support.simulation.simulator import Delay, Simulation, ddp
+from tests.support.traces import event, read
 from tests.views.critical_path.test_beside import answers, faster_network
 from tests.views.critical_path.test_roofline import ROOF_US, answer
 from torch_tb_profiler.analyses.distributed.job_path import reduce_path
 from torch_tb_profiler.analyses.distributed.rank_details import rank_details
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Member, Members
-from torch_tb_profiler.views.critical_path.payload import JobPathParams
+from torch_tb_profiler.views.critical_path.build import build as path_alone
+from torch_tb_profiler.views.critical_path.payload import CriticalPathParams, JobPathParams
 from torch_tb_profiler.views.critical_path.ranks import build
 
 SYNC = "host cuda_runtime cudaDeviceSynchronize 30 8990"
@@ -32,9 +37,25 @@ def products(ratio: float) -> Said:
     return lambda: " ".join(text for _, text in found_texts(answer(ratio * ROOF_US), ""))
 
 
-def beside(simulation: Simulation, rank: int) -> Said:
-    """Return what is said of a rank beside the others."""
-    return lambda: " ".join(text for _, text in found_texts(answers(simulation.run(), rank)[1], ""))
+def copies_and_products(copy: int) -> Said:
+    """Return what is said of products near their roofline and a copy of so many us before them."""
+    calls = [product(SM90, 8192, time=1.25 * ROOF_US)] * 20
+    after = 1_000 + 25 * ROOF_US
+    trace = [
+        {**STEP, "dur": 1_000 + after + copy},
+        {**SYNC_OF_STEP, "dur": after + copy},
+        *events(*calls),
+        event("host cuda_runtime cudaMemcpyAsync 20 5 correlation=900"),
+        event(f"gpu0 gpu_memcpy Memcpy~HtoD~(Pinned~->~Device) {after + 200} {copy} correlation=900 stream=7"),
+    ]
+    return lambda: " ".join(
+        text for _, text in found_texts(path_alone(read(trace, deviceProperties=[H100]), CriticalPathParams()), "")
+    )
+
+
+def beside(simulation: Simulation, rank: int, only: Sequence[int] | None = None) -> Said:
+    """Return what is said of a rank beside the others, or those of `only` whose files exist."""
+    return lambda: " ".join(text for _, text in found_texts(answers(simulation.run(), rank, only=only)[1], ""))
 
 
 def job(*delays: Delay, transfer: float = 1.0) -> Simulation:
@@ -42,11 +63,17 @@ def job(*delays: Delay, transfer: float = 1.0) -> Simulation:
     return faster_network(everyone, transfer)
 
 
-def path_of_job(simulation: Simulation) -> Said:
+def stalling(*ranks: int) -> Simulation:
+    """Return a job of two collectives per step; these ranks are late at the first, the second shows its time."""
+    delays = [Delay("host", rank, us=4_000) for rank in ranks]
+    return Simulation(ddp(4, 2, overlap=False), steps=5, delays=delays, syncs=True)
+
+
+def path_of_job(simulation: Simulation, only: Sequence[int] | None = None) -> Said:
     def said() -> str:
         recorded = simulation.run()
         members = []
-        for rank in range(len(recorded.spans)):
+        for rank in range(len(recorded.spans)) if only is None else only:
             trace = recorded.trace(rank)
             details = partial(rank_details, trace)
             members.append(Member(f"rank{rank}", rank, "1", "ready", None, reduce_path(trace), details))
@@ -67,6 +94,9 @@ def waiting(kernel: int) -> Said:
     )
 
 
+COPY = "host cuda_runtime cudaMemcpyAsync 16 5 correlation=2\ngpu0 gpu_memcpy Memcpy~HtoD~(Pinned~->~Device) " + (
+    "4021 4900 correlation=2 stream=7"
+)
 BUSY = steps(launched("gemm", 20, 9_000, 10), SYNC)
 HOST = steps(
     "host cpu_op aten::sort 0 8000", launched("gemm", 8_100, 800, 8_050), "host cpu_op aten::add 9100 800"
@@ -107,7 +137,7 @@ CLAIMS = [
         ),
     ),
     Claim(
-        "Making {it} twice as fast would cut {step} from {now} to {then}.",
+        "Making {it} twice as fast would cut {step}{before} to {then}{condition}.",
         r"Making them twice as fast would cut the step from 10\.0 ms to 5\.5\d ms\.",
         BUSY,
         "the host takes as long anyway",
@@ -121,7 +151,7 @@ CLAIMS = [
         BUSY,
     ),
     Claim(
-        "Faster ones (up to twice, within their roofline) would cut {step} to {then}.",
+        "Faster ones (up to twice, {within} their roofline) would cut {step} to {then}{condition}.",
         r"Faster ones \(up to twice, within their roofline\) would cut the step to",
         products(1.25),
         "they take more than twice their roofline",
@@ -149,7 +179,39 @@ CLAIMS = [
         products(2.5),
     ),
     Claim(
-        "Kernels twice as fast would save {saved}.",
+        "Kernels and copies up to twice as fast (the roofline of kernels allows no more) would save {saved}.",
+        r"Kernels and copies up to twice as fast \(the roofline of kernels allows no more\) would save",
+        copies_and_products(2_000),
+        "copies take next to no time",
+        copies_and_products(2),
+    ),
+    Claim(
+        "Faster ones (up to twice, {within} their roofline) would cut {step} to {then}{condition}.",
+        "up to twice, kernels within their roofline",
+        copies_and_products(2_000),
+        "copies take next to no time",
+        copies_and_products(2),
+    ),
+    Claim(
+        "Making {it} twice as fast would cut {step}{before} to {then}{condition}.",
+        r"Making them twice as fast would cut the step to [\d.]+ ms at best\.",
+        steps(
+            launched("gemm", 20, 8_000, 10),
+            launched("ncclDevKernel_AllReduce_Sum_f32", 8_021, 900, 16, 2, 20),
+            SYNC,
+        ),
+        "nothing communicates",
+        BUSY,
+    ),
+    Claim(
+        "{work} twice as fast would save {saved}.",
+        r"Kernels and copies twice as fast would save 4\.\d+ ms\.",
+        steps(launched("gemm", 20, 4_000, 10), COPY, SYNC),
+        "there are no copies",
+        BUSY,
+    ),
+    Claim(
+        "{work} twice as fast would save {saved}.",
         r"Kernels twice as fast would save 4\.50 ms\.",
         BUSY,
         "the host takes as long anyway",
@@ -221,6 +283,13 @@ CLAIMS = [
         beside(LATE, 2),
     ),
     Claim(
+        "Faster work on this rank alone would only make it wait longer.",
+        r"Faster work on this rank alone would only make it wait longer\.",
+        beside(stalling(3), 0, only=(0, 1, 2)),
+        "the missing rank isn't late",
+        beside(stalling(), 0, only=(0, 1, 2)),
+    ),
+    Claim(
         "A faster network wouldn't help.",
         r"A faster network wouldn't help\.",
         beside(job(Delay("host", 2, us=50_000), transfer=0.01), 0),
@@ -258,11 +327,25 @@ CLAIMS = [
         steps(launched("gemm", 20, 9_000, 10), "host cpu_op aten::item 30 8995", SYNC),
     ),
     Claim(
-        "{share} of the job's critical path is on {name}",
+        "{share} of {path} is on {name}",
         r"9\d(\.\d)?% of the job's critical path is on rank 2",
         path_of_job(job(Delay("host", 2, us=50_000))),
         "another rank is late",
         path_of_job(job(Delay("host", 1, us=50_000))),
+    ),
+    Claim(
+        "{share} of {path} is on {name}",
+        "100% of the critical path of the ranks found is on rank 2",
+        path_of_job(job(Delay("host", 2, us=50_000)), only=(0, 1, 2)),
+        "the missing rank is late, so that the path isn't on the ranks found",
+        path_of_job(job(Delay("host", 3, us=50_000)), only=(0, 1, 2)),
+    ),
+    Claim(
+        "{share} of {path} is on {name}",
+        "critical path of the job|critical path of the ranks found|the job's critical path",
+        path_of_job(job(Delay("host", 2, us=50_000))),
+        "all ranks found wait for a missing one",
+        path_of_job(job(Delay("host", 3, us=50_000)), only=(0, 1, 2)),
     ),
     Claim(
         "{finding}, including {time} of {part} per {noun}.",

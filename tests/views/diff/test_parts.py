@@ -113,3 +113,14 @@ def test_different_batch_sizes_are_noted() -> None:
         "The first dimension of the inputs (often the batch size) is 4 in the base and 8 in the candidate."
     ]
     assert not any("batch" in plain(note) for note in compare(draw_sized(4), draw_sized(4)).notes)
+
+
+@pytest.mark.parametrize(("at", "forward", "other"), [(91, 23_000, 28_000), (70, 31_000, 20_000)])
+def test_what_waits_after_the_optimizer_is_no_forward_pass(at: int, forward: int, other: int) -> None:
+    """Only before the optimizer may `loss.item()` be a part of the forward pass."""
+    trace = draw(f"{TRAINING}\nhost cpu_op aten::item {at} 8")
+    (phases,) = (each for each in compare(trace, trace).waterfalls if each.by == "phase")
+    assert {bar.name: bar.base_ns for bar in phases.bars if bar.name in ("forward", "other")} == {
+        "forward": forward,
+        "other": other,
+    }

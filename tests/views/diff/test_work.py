@@ -33,7 +33,7 @@ def flops_text(payload: DiffPayload) -> str:
 def test_the_same_computed_more_slowly() -> None:
     payload = compare(side(1, mm()), side(2, mm(117)))
     assert flops_text(payload) == (
-        "Matrix operators compute the same FLOPs 29.9% slower: 0.133 TFLOP/s before, 0.103 now."
+        "Matrix operators take 29.9% longer for the same FLOPs: 0.133 TFLOP/s before, 0.103 now."
     )
     assert payload.work.base_flops == payload.work.candidate_flops == 10 * FLOPS
     assert payload.work.base_flops_per_s == pytest.approx(FLOPS / 90e-6, rel=0.01)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.job_views import sentences, view
 from tests.support.jobs import CULPRIT, Job, JobOp, ddp
 from tests.support.simulation.simulator import Delay, Simulation
 from tests.support.simulation.simulator import ddp as simulated_ddp
+from torch_tb_profiler.analyses.distributed import causes, stragglers
+from torch_tb_profiler.analyses.distributed.stragglers import StragglerActivity
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views.distributed.build import build
 
@@ -82,6 +86,24 @@ def test_a_delay_in_one_step_stands_out_if_no_other_rank_is_as_late(
     payload = build(Simulation(simulated_ddp(2, 2), steps=3, delays=delays).run().members(), NoParams())
     assert payload.verdict.kind == kind
     assert ("Rank 1 is late once: in step" in sentences(payload)) == late
+
+
+def test_a_kernel_that_is_late_once_is_named_and_not_the_call_that_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The host is in `aten::item` while the kernel runs, for as long."""
+    measured = stragglers.straggler_activity
+
+    def activity_with_waits(*args: Any) -> list[StragglerActivity]:
+        return [
+            replace(each, host=[replace(each.kernels[0], name="aten::item"), *each.host])
+            for each in measured(*args)
+        ]
+
+    monkeypatch.setattr(causes, "straggler_activity", activity_with_waits)
+    delays = [Delay("larger", 1, kernel="gemm", factor=6.0, steps=(2,))]
+    payload = build(Simulation(simulated_ddp(4), steps=5, delays=delays, syncs=True).run().members(), NoParams())
+    assert re.search(r"Rank 1 is late once: in step 3, by \d+\.\d+ ms, mostly in gemm\.", sentences(payload))
 
 
 def test_a_delay_of_many_ranks_is_said_to_be_of_no_few() -> None:

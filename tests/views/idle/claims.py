@@ -67,6 +67,15 @@ CLAIMS = [
         syncing(SYNC),
     ),
     Claim(
+        "No sync caused this: the {device} simply caught up with the host.",
+        r"No sync caused this: the GPU simply caught up with the host\.",
+        steps(launched("gemm", 20, 4_900, 10), launched("relu", 4_940, 5_000, 4_930, 2)),
+        "both were launched long before: the gap is between queued kernels",
+        steps(
+            launched("gemm", 12, 4_900, 2), launched("relu", 4_940, 5_055, 8, 2), "host cpu_op aten::sort 20 9970"
+        ),
+    ),
+    Claim(
         "{share} of the idle time follows {call} that drained the queue.",
         r"% of the idle time follows a cudaStreamSynchronize that drained the queue\.",
         syncing(SYNC),

@@ -51,6 +51,15 @@ ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 BUSY = (launched("gemm", 20, 9_900, 10), WAIT.format(30, 9_920))
 
 
+def exposing(time: int) -> tuple[str, ...]:
+    """Return steps that communicate for `time` us after a kernel, and do nothing else."""
+    return (
+        launched("gemm", 20, 9_900 - time, 10),
+        launched(ALL_REDUCE, 9_930 - time, time, 16, 2),
+        WAIT.format(30, 9_920),
+    )
+
+
 def communicating(time: int) -> Said:
     """Return what is said of steps that compute for 4 ms and communicate for `time` us after that."""
     return steps(
@@ -206,6 +215,13 @@ CLAIMS = [
         steps(launched("gemm", 20, 400, 10), launched("gemm", 2_000, 7_900, 30, 2), WAIT.format(40, 9_900)),
         "a loader takes that time",
         steps(launched("gemm", 20, 400, 10), f"{LOADER} 430 1540", launched("gemm", 2_000, 7_900, 1_990, 2)),
+    ),
+    Claim(
+        "No known fix would save {share} or more. Look at exposed communication in {distributed}.",
+        r"No known fix would save 2% or more\. Look at exposed communication in Distributed\.",
+        steps(*exposing(4_900)),
+        "it hides behind a kernel",
+        steps(launched("gemm", 20, 9_900, 10), launched(ALL_REDUCE, 30, 4_900, 16, 2, 20), WAIT.format(30, 9_920)),
     ),
     Claim(
         "Estimates replay the recorded schedule without the time the advice removes. The replay reproduces "

@@ -372,6 +372,8 @@ def test_how_steps_vary() -> None:
         "2 steps of 51.0 ms to 72.0 ms before the file ends."
     )
     assert plain(steps_explanation([step("1", kernel=MS)] * 3, None, {})) == "3 steps of about 1.00 ms."
+    alike = [step("1", kernel=MS), step("2", kernel=MS - 10_000, other=10_000)]  # as long, by other parts
+    assert plain(steps_explanation(alike, None, {})) == "2 steps of about 1.00 ms."
     assert plain(steps_explanation([step("1", kernel=MS)], None, {})) == "1 complete step recorded."
     assert plain(steps_explanation([], None, {"steps": "none is recorded"})) == "None is recorded."
 

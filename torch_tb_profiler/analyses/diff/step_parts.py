@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.diff.counted_steps import SideValues, counted_steps
 from torch_tb_profiler.analyses.diff.roles import autograd_threads
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown, role_intervals
-from torch_tb_profiler.base.intervals import Intervals, covered_time, union
+from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, subtract, union
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import device_ids
@@ -55,20 +55,35 @@ def category_times(trace: Trace) -> PartTimes:
 
 @derived
 def phase_times(trace: Trace) -> PartTimes:
-    """Return the phases of the host and `device`, the rest of the step after the host has finished."""
+    """Return the phases of the host and `device`, the rest of the step after the host has finished.
+
+    What follows the last backward pass or optimizer of a step, such as `loss.item()`, is no forward pass.
+    """
     steps = counted_steps(trace)
     host_end = np.clip(steps.host_ends, steps.starts, steps.ends)
     parts: PartTimes = {}
     so_far: list[Intervals] = []
     counted = np.zeros(len(steps), np.int64)
+    trained = union(_host_intervals(trace, "optimizer"), _host_intervals(trace, "backward"))
     for name in PHASE_ORDER:
-        so_far = [union(*so_far, _host_intervals(trace, name))]
+        during = _host_intervals(trace, name)
+        if name == "forward":
+            during = subtract(during, _after(trained, steps.starts, host_end))
+        so_far = [union(*so_far, during)]
         reached = covered_time(so_far[0], steps.starts, host_end)
         parts[name] = reached - counted
         counted = reached
     parts["other"] = host_end - steps.starts - counted
     parts["device"] = steps.ends - host_end
     return parts
+
+
+def _after(during: Intervals, starts: Int64, ends: Int64) -> Intervals:
+    """Return the rest of each window after the last of these intervals that ends in it; of those with any."""
+    last = np.searchsorted(during.ends, ends, "right") - 1
+    known = last >= 0
+    known[known] = during.ends[last[known]] > starts[known]
+    return merge(during.ends[last[known]], ends[known])
 
 
 def _host_intervals(trace: Trace, phase: str) -> Intervals:

@@ -204,7 +204,10 @@ def name_late_once(comparison: RankComparison, work: WorkWindows, once: LateOnce
     late = np.isin(job.table.step[work.rows], [job.steps.index(name) for name in once.steps])
     during = msgspec.structs.replace(work, typical=np.where(late, work.typical, work.work))
     for activity in straggler_activity(comparison, during, [once.member]):
-        for times in (activity.frames, activity.host, activity.kernels):
+        kernel = next(category for category in activity.categories if category.name == "kernel")
+        # Where the device works longer, the host just waits for it.
+        on_device = kernel.excess >= MIN_DEVICE_SHARE * activity.excess
+        for times in (activity.kernels,) if on_device else (activity.frames, activity.host):
             largest = _largest(times, MAJORITY_SHARE * activity.excess)
             if largest is not None:
                 name = activity.short_names.get(largest.name, largest.name)

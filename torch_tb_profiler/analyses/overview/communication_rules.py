@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.overview.finding import Finding, job_kind
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group, positions_by_value
 from torch_tb_profiler.analyses.shared.kernel_sizes import kernel_size_codes
-from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
+from torch_tb_profiler.analyses.shared.typical_steps import typical_bounds
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.format import format_bytes
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, union
@@ -45,11 +45,11 @@ def find_small_collectives(trace: Trace) -> Iterator[Finding]:
 
     What remains is the first of each step, and the bytes of the others at BUCKET_BANDWIDTH.
     """
-    operations, windows = collectives(trace), typical_windows(trace)
+    operations, (begins, ends) = collectives(trace), typical_bounds(trace)
     mine = latency_bound_collectives(trace)
     if len(mine) == 0:
         return
-    later = np.diff(_step_of(operations, mine, windows), prepend=-1) == 0
+    later = np.diff(_step_of(operations, mine, begins, ends), prepend=-1) == 0
     size = np.maximum(operations.bytes_in, operations.bytes_out)[mine]
     needed = np.minimum(operations.start[mine] + size // BUCKET_BANDWIDTH, operations.end[mine])
     roles = role_intervals(trace)
@@ -62,7 +62,7 @@ def find_small_collectives(trace: Trace) -> Iterator[Finding]:
         case="ddp" if job_kind(trace).wrapper == "ddp" else "loop",
         subject=operations.names[operations.collective[longest]],
         place=format_bytes(median(size)),
-        value=len(mine) // len(windows.starts),
+        value=len(mine) // len(begins),
         event=int(operations.event[longest]),
     )
 
@@ -70,18 +70,18 @@ def find_small_collectives(trace: Trace) -> Iterator[Finding]:
 @derived
 def latency_bound_collectives(trace: Trace) -> Int64:
     """Return the small all-reduces in typical steps of a training that has many of them, else none."""
-    operations, windows = collectives(trace), typical_windows(trace)
-    if not job_kind(trace).training or len(windows.starts) == 0:
+    operations, (begins, ends) = collectives(trace), typical_bounds(trace)
+    if not job_kind(trace).training or len(begins) == 0:
         return np.empty(0, np.int64)
     mine = _small_all_reduces(trace, operations)
-    mine = mine[_step_of(operations, mine, windows) >= 0]
-    return mine if len(mine) >= MIN_SMALL_COLLECTIVES * len(windows.starts) else mine[:0]
+    mine = mine[_step_of(operations, mine, begins, ends) >= 0]
+    return mine if len(mine) >= MIN_SMALL_COLLECTIVES * len(begins) else mine[:0]
 
 
-def _step_of(operations: Collectives, which: Int64, windows: Intervals) -> Int64:
-    """Return the window in which each operation begins, NO_CODE if none."""
-    step = np.searchsorted(windows.starts, operations.start[which], "right") - 1
-    inside = (step >= 0) & (operations.start[which] < np.append(windows.ends, 0)[step])
+def _step_of(operations: Collectives, which: Int64, begins: Int64, ends: Int64) -> Int64:
+    """Return the typical step in which each operation begins, NO_CODE if none."""
+    step = np.searchsorted(begins, operations.start[which], "right") - 1
+    inside = (step >= 0) & (operations.start[which] < np.append(ends, 0)[step])
     return np.where(inside, step, NO_CODE).astype(np.int64)
 
 

@@ -79,7 +79,10 @@ MIN_STALLS = 2
 """Fewest steps after the first that wait for the loader, and are odd for it, that happen again and again."""
 
 MIN_LATE_LAUNCHES = 5
-"""Fewest gaps per step that are many."""
+"""Fewest gaps per step that are many,"""
+
+MIN_WAITED_FOR_SHARE = 0.9
+"""unless the device waits for this share of all launches: then the steps are just short."""
 
 _CASE_BY_KIND = {
     Kind.PYTHON: "code",
@@ -270,7 +273,8 @@ def _launch_bound(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     if job_kind(trace).graphs or len(linked) < MIN_LAUNCHES:
         return
     during = subtract(short_stretches(host_late_times(trace)), passes)
-    if len(during.starts) >= MIN_LATE_LAUNCHES * int(step_kinds(trace).typical.sum()):
+    many = MIN_LATE_LAUNCHES * int(step_kinds(trace).typical.sum())
+    if len(during.starts) >= min(many, MIN_WAITED_FOR_SHARE * len(linked)):
         item = median((event_ends(trace) - trace.events.start)[linked])
         case = "" if serving_iterations(trace) is None else "engine"
         yield Finding("launch_bound", during, case=case, value=item, window=_longest_stretch(during))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from torch_tb_profiler.base.arrays import distinct_numbers
-from torch_tb_profiler.model.trace import Float64, Int32, Int64, Trace
+from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace
 from torch_tb_profiler.model.work.operator_work import operator_work
 from torch_tb_profiler.model.work.roofline import roofline_times
 
@@ -24,6 +24,13 @@ def roofline_shares(trace: Trace, rows: Int32, matrix_type: str = "") -> Float64
     share = np.append(attainable / np.maximum(done.busy, 1), np.nan)
     shares: Float64 = np.minimum(share[owning_calls(trace, rows)], 1.0)
     return shares
+
+
+def are_memory_bound(trace: Trace, rows: Int32) -> Bool:
+    """Return bool[k]: whether memory, not the unit that computes, limits the operators that own events."""
+    times = roofline_times(trace, "")
+    bound: Bool = np.append(times.memory >= times.compute, False)[owning_calls(trace, rows)]
+    return bound
 
 
 def attainable_ns(

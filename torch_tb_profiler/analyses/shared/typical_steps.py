@@ -59,9 +59,14 @@ def odd_step_names(trace: Trace) -> tuple[str, ...]:
 
 @derived
 def typical_windows(trace: Trace) -> Intervals:
-    """Return the time of the typical steps."""
+    """Return the time of the typical steps; those that touch are one window."""
+    return merge(*typical_bounds(trace))
+
+
+def typical_bounds(trace: Trace) -> tuple[Int64, Int64]:
+    """Return where each typical step begins and ends, int64[k] each."""
     spans, typical = breakdown(trace).steps, step_kinds(trace).typical
-    return merge(spans.starts[typical], spans.ends[typical])
+    return spans.starts[typical], spans.ends[typical]
 
 
 def classify_steps(times: Breakdown) -> StepKinds:

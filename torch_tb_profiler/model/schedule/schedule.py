@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.kinds import HOST_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.blocking import BlockingCalls, WaitKind, blocking_calls
 from torch_tb_profiler.model.schedule.items import (
     NEVER,
@@ -33,7 +34,7 @@ from torch_tb_profiler.model.schedule.items import (
 from torch_tb_profiler.model.schedule.stream_waits import LATE_NS, StreamWaits, stream_waits
 from torch_tb_profiler.model.schedule.threads import HandOffs, handoffs, main_thread
 from torch_tb_profiler.model.schedule.unrecorded_waits import UnrecordedWaits, unrecorded_waits
-from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64, Trace
 
 TIME_RESOLUTION_NS = 1_000
@@ -168,7 +169,8 @@ def schedule(trace: Trace) -> Schedule:
     borders = len(spans.starts) if main != NO_CODE else 0
     main_threads = np.full(borders, main, np.int32)
     step_starts, step_ends = (
-        _move_out_of_calls(times[:borders], calls, main) for times in (spans.host_starts, spans.host_ends)
+        _move_out_of_calls(times[:borders], calls, main)
+        for times in (spans.host_starts, _host_ends(trace, spans, items, main))
     )
     points, places = _collect_points(
         (items.thread[linked], items.submit_time[linked]),
@@ -226,6 +228,16 @@ def _collect_points(*requests: tuple[Int32, Int64]) -> tuple[HostPoints, list[In
     low = np.flatnonzero(first)
     points = HostPoints(thread, time, first, thread[low], np.append(low, len(thread)).astype(np.int64))
     return points, np.split(position, np.cumsum([len(times) for _, times in requests])[:-1])
+
+
+def _host_ends(trace: Trace, spans: Steps, items: DeviceItems, main: int) -> Int64:
+    """Return when the main thread is done with each step; a trace without steps may end with its device work."""
+    if spans.recorded or len(items) == 0 or items.end.max() < spans.ends.max():
+        return spans.host_ends
+    rows = rows_of_kind(trace, *HOST_KINDS)
+    ends = event_ends(trace)[rows[trace.events.thread[rows] == main]]
+    done: Int64 = np.minimum(spans.host_ends, ends.max(initial=spans.host_starts.min()))
+    return done
 
 
 def _move_out_of_calls(times: Int64, calls: BlockingCalls, thread: int) -> Int64:

@@ -73,7 +73,7 @@ def build_beside_ranks(
     saved = member_costs(members).transfers if compared else None
     limit = _TransferLimit(moved, moved if saved is None else saved + parts.uncompared_ns)
     targets = [_limit_target(alone, row, limit) for row in alone.targets]
-    times = words.times_by_part(path)
+    times, waits = words.times_by_part(path), verdict.reason == "absent"
     return replace(
         alone,
         headline=words.headline(
@@ -84,11 +84,18 @@ def build_beside_ranks(
             alone.device_type,
             explained=alone.explained,
             compared=compared,
+            waits=waits,
             noun=alone.step_noun,
         ),
         explanation=sentences(
             words.explanation(
-                path, targets, alone.explained, alone.steps_recorded, compared=compared, noun=alone.step_noun
+                path,
+                targets,
+                alone.explained,
+                alone.steps_recorded,
+                compared=compared,
+                waits=waits,
+                noun=alone.step_noun,
             ),
             alone.odd_steps,
         ),

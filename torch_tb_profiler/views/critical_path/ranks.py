@@ -53,13 +53,19 @@ def build(members: Members[RankPath], params: JobPathParams) -> JobPathPayload:
         raise NotFoundError(f"the path has no {job_noun(comparison)} {params.step!r}")
     suspect = verdict.suspect if verdict.kind == "straggler" else None
     duration = sum(segment.end - segment.begin for segment in path.segments) / max(path.steps, 1)
-    # One of several ranks has all of the path that is seen, whichever it is.
-    is_alone = len(comparison.sources) == 1 and not members_coverage(summaries).complete
+    # One of several ranks has all of the path that is seen, whichever it is; so have those that wait for one that
+    # is missing.
+    complete = members_coverage(summaries).complete
+    is_elsewhere = not complete and (len(comparison.sources) == 1 or verdict.reason in ("absent", "missing"))
     return JobPathPayload(
         headline=()
-        if count_unread(summaries) or is_alone
+        if count_unread(summaries) or is_elsewhere
         else words.job_headline(
-            ranks, duration, job_noun(comparison), path.steps if has_odd_steps(comparison.job) else None
+            ranks,
+            duration,
+            job_noun(comparison),
+            path.steps if has_odd_steps(comparison.job) else None,
+            complete=complete,
         ),
         explanation=sentences(verdict_headline(summaries, verdict), coverage_sentence(summaries)),
         duration_ns=duration,

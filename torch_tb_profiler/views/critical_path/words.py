@@ -167,6 +167,7 @@ def headline(
     *,
     explained: float | None = None,
     compared: bool = False,
+    waits: bool = False,
     noun: str = "step",
 ) -> Text:
     """Say what most of the path is, and how long the step would be if that were twice as fast.
@@ -179,6 +180,7 @@ def headline(
     kind   of device, as in `device_kind`
     explained  share of the device work whose start the schedule explains; None without device work
     compared  all ranks are compared, so that communication contains no waiting
+    waits     it is known that this rank waits for one that isn't compared
     noun      what a step is, see `steps.step_noun`
     """
     base = share_base(path.steps, recorded, bool(path.odd), noun)
@@ -220,20 +222,22 @@ def headline(
     if unexplained or (bottleneck == "communication" and not compared):
         return finding
     half = next((row.step_ns[2] for row in targets if row.target == bottleneck and row.step_ns), None)
-    bounded = bottleneck == "device" and path.attainable_ns is not None
+    shortens = half is not None and path.duration_ns - half >= _MIN_CHANGE * path.duration_ns
+    bounded = shortens and bottleneck == "device" and path.attainable_ns is not None
     if half is not None and bottleneck == "device":
         half = max(half, path.attainable_ns or 0)
     now = format_duration(path.duration_ns)
     if bottleneck == "rank_wait":
         return sentences(finding, _transfer_effect(path, targets) if compared else ())
-    if _waits_for_ranks(path):
+    if waits or _waits_for_ranks(path):
         return sentences(finding, _ALONE_EFFECT)
     if half is None:
         return finding
+    condition = _AT_BEST if bottleneck != "communication" and _condition(path) else ""
     it = "them" if bottleneck == "device" else part
     if bounded:
-        effect = _attainable_effect(path.duration_ns, half, _step(recorded, noun))
-    elif path.duration_ns - half < _MIN_CHANGE * path.duration_ns:
+        effect = _attainable_effect(path, half, _step(recorded, noun), condition)
+    elif not shortens:
         effect = text(
             "Making {it} twice as fast wouldn't shorten {step} ({now}).",
             it=it,
@@ -243,23 +247,27 @@ def headline(
     else:
         then = format_duration(half)
         effect = text(
-            "Making {it} twice as fast would cut {step} from {now} to {then}.",
+            "Making {it} twice as fast would cut {step}{before} to {then}{condition}.",
             it=it,
             step=_step(recorded, noun),
-            now=now,
+            before="" if condition else f" from {now}",
             then=then,
+            condition=condition,
         )
     return sentences(finding, effect)
 
 
-def _attainable_effect(now: float, then: float, step: str) -> Text:
-    """Say what kernels save at most that can't all be twice as fast."""
+def _attainable_effect(path: PathSummary, then: float, step: str, condition: str) -> Text:
+    """Say what kernels save at most that can't all be twice as fast; the roofline of copies isn't known."""
+    now = path.duration_ns
     if now - then < _MIN_CHANGE * now:
         return text("They run at their roofline, so faster ones can't shorten {step}.", step=step)
     return text(
-        "Faster ones (up to twice, within their roofline) would cut {step} to {then}.",
+        "Faster ones (up to twice, {within} their roofline) would cut {step} to {then}{condition}.",
+        within="kernels within" if _copies_matter(path) else "within",
         step=step,
         then=format_duration(then),
+        condition=condition,
     )
 
 
@@ -326,11 +334,13 @@ def explanation(
     recorded: bool,
     *,
     compared: bool = False,
+    waits: bool = False,
     noun: str = "step",
 ) -> Text:
     """Say which named part would save most if it were gone, what faster kernels save, and how sure this is.
 
     compared  all ranks are compared, so that communication contains no waiting
+    waits     it is known that this rank waits for one that isn't compared
     noun      what a step is, see `steps.step_noun`
     """
     if explained is None:
@@ -341,7 +351,7 @@ def explanation(
     if _is_unknown(times_by_part(path), explained):
         return ()  # the headline says why
     parts: list[Text] = []
-    waits = _waits_for_ranks(path)
+    waits = waits or _waits_for_ranks(path)
     best = None if waits else _best_target(path, [row for row in targets if compared or not is_communication(row)])
     if best is not None and best.step_ns:
         template = (
@@ -366,14 +376,16 @@ def explanation(
         elif saved < _MIN_CHANGE * path.duration_ns:
             parts.append(text("Kernels run at their roofline, so they can't be notably faster."))
         elif path.attainable_ns is not None:
-            parts.append(
-                text(
-                    "Kernels up to twice as fast (their roofline allows no more) would save {saved}.",
-                    saved=format_duration(saved),
-                )
+            template = (
+                "Kernels and copies up to twice as fast (the roofline of kernels allows no more) would "
+                "save {saved}."
+                if _copies_matter(path)
+                else "Kernels up to twice as fast (their roofline allows no more) would save {saved}."
             )
+            parts.append(text(template, saved=format_duration(saved)))
         else:
-            parts.append(text("Kernels twice as fast would save {saved}.", saved=format_duration(saved)))
+            work = "Kernels and copies" if _copies_matter(path) else "Kernels"
+            parts.append(text("{work} twice as fast would save {saved}.", work=work, saved=format_duration(saved)))
     if explained < MIN_EXPLAINED_SHARE:
         parts.append(text("This is uncertain: {reason}.", reason=_unexplained_starts(explained)))
     return sentences(*parts)
@@ -388,6 +400,12 @@ def _unexplained_starts(explained: float) -> str:
     if explained == 0:
         return "the recorded launches and syncs don't explain when the device work starts"
     return f"the recorded launches and syncs explain when only {format_ratio(explained)} of the device work starts"
+
+
+def _copies_matter(path: PathSummary) -> bool:
+    """Return whether copies are a notable part of the path beside the kernels."""
+    copies = sum(each.time_ns for each in path.categories if each.name == "copy")
+    return copies >= _MIN_CHANGE * path.duration_ns
 
 
 def _condition(path: PathSummary) -> str:
@@ -441,9 +459,12 @@ def _subject(row: TargetRow) -> Phrase:
     )
 
 
-def job_headline(ranks: Sequence[RankOnPath], duration_ns: float, noun: str, vary: int | None = None) -> Text:
+def job_headline(
+    ranks: Sequence[RankOnPath], duration_ns: float, noun: str, vary: int | None = None, *, complete: bool = True
+) -> Text:
     """Say which rank has most of the job's path, and the largest part of that beside its device work.
 
+    complete  no rank's file is missing
     noun  what a step is, see `steps.step_noun`
     vary  number of steps if some of them are odd: a mean over all would speak of each
     """
@@ -452,8 +473,9 @@ def job_headline(ranks: Sequence[RankOnPath], duration_ns: float, noun: str, var
     first = ranks[0]
     name = worker_name(first.rank, first.worker)
     finding = text(
-        "{share} of the job's critical path is on {name}",
+        "{share} of {path} is on {name}",
         share=format_ratio(first.path_ns / duration_ns),
+        path="the job's critical path" if complete else "the critical path of the ranks found",
         name=Phrase(name, link("trace", worker=first.worker, path="true")),
     )
     largest = max(

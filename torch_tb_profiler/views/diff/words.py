@@ -230,12 +230,19 @@ def signed_duration(ns: float | None) -> str:
     return ("+" if (rounded or 0) > 0 else "") + format_duration(rounded)
 
 
-def explanation(step: Change, categories: DiffWaterfall, root: DiffLevel, noun: str = "step") -> list[Text]:
-    """Name the categories and the operators that explain the change, a sentence each."""
-    return [*_category_sentences(step, categories, root, noun), *_operator_sentences(root.operators)]
+def explanation(
+    step: Change, categories: DiffWaterfall, root: DiffLevel, noun: str = "step", *, alike: bool = True
+) -> list[Text]:
+    """Name the categories and the operators that explain the change, a sentence each.
+
+    alike  both sides compute as many samples per step; else the headline is about one sample
+    """
+    return [*_category_sentences(step, categories, root, noun, alike), *_operator_sentences(root.operators)]
 
 
-def _category_sentences(step: Change, waterfall: DiffWaterfall, root: DiffLevel, noun: str) -> list[Text]:
+def _category_sentences(
+    step: Change, waterfall: DiffWaterfall, root: DiffLevel, noun: str, alike: bool
+) -> list[Text]:
     significant = [bar for bar in waterfall.bars if bar.verdict in ("slower", "faster")]
     if not _has_direction(step):
         bars = _comma_separated([_bar(bar, root) for bar in significant])
@@ -244,7 +251,8 @@ def _category_sentences(step: Change, waterfall: DiffWaterfall, root: DiffLevel,
     if not waterfall.delta_ns or not (step.base_ns and step.candidate_ns):
         return []
     largest = max(waterfall.bars, key=lambda bar: bar.delta_ns / waterfall.delta_ns)
-    cause = _largest_cause(largest, largest.delta_ns / waterfall.delta_ns, root)
+    per_step = "" if alike else f" per {noun}"
+    cause = _largest_cause(largest, largest.delta_ns / waterfall.delta_ns, root, per_step)
     others = [_bar(bar, root) for bar in significant if bar is not largest]
     return [cause, text("Also significant: {bars}.", bars=_comma_separated(others))] if others else [cause]
 
@@ -257,15 +265,17 @@ def _has_direction(step: Change) -> bool:
     return low is None or high is None or (low > 0 and delta > 0) or (high < 0 and delta < 0)
 
 
-def _largest_cause(bar: DiffBar, share: float, root: DiffLevel) -> Text:
+def _largest_cause(bar: DiffBar, share: float, root: DiffLevel, per_step: str) -> Text:
     if share > 2 - NEARLY_ALL:
-        template = "More than the entire change comes from {bar}{doubt}; other categories offset part of it."
+        template = (
+            "More than the entire change{per_step} comes from {bar}{doubt}; other categories offset part of it."
+        )
     elif share >= NEARLY_ALL:
-        template = "Nearly all of the change comes from {bar}{doubt}."
+        template = "Nearly all of the change{per_step} comes from {bar}{doubt}."
     else:
-        template = "The largest part of the change, {share}, comes from {bar}{doubt}."
+        template = "The largest part of the change{per_step}, {share}, comes from {bar}{doubt}."
     doubt = ", which isn't significant by itself" if bar.verdict == "cannot_tell" else ""
-    return text(template, share=format_ratio(share), bar=_bar(bar, root), doubt=doubt)
+    return text(template, share=format_ratio(share), bar=_bar(bar, root), doubt=doubt, per_step=per_step)
 
 
 def _bar(bar: DiffBar, root: DiffLevel) -> Text:
@@ -345,10 +355,10 @@ def _same_flops(time: Change, speeds: tuple[str, str], noun: str) -> Text:
     target = link("diff", metric="device_self")
     if time.significant and time.delta_ratio is not None:
         return text(
-            "{operators} compute the same FLOPs {change} {direction}: {old} TFLOP/s before, {new} now.",
+            "{operators} take {change} {direction} for the same FLOPs: {old} TFLOP/s before, {new} now.",
             operators=Phrase("Matrix operators", target),
             change=format_ratio(abs(time.delta_ratio)),
-            direction=time.verdict,
+            direction="longer" if time.delta_ratio > 0 else "less time",
             old=speeds[0],
             new=speeds[1],
         )

@@ -72,8 +72,8 @@ _MIN_EXPOSED_SHARE = 0.01
 _MIN_AWAITED_SHARE, _MAX_AWAITED_RANKS = 0.05, 3
 """Smallest share of the waiting for which a rank is named, and most ranks that are named."""
 
-_NO_LAUNCH_FOLLOWS = ("tail", "before_recording", "unlinked")
-"""Causes of idle time that doesn't end with a launch, so that the device needn't have caught up with the host."""
+_NO_LAUNCH_FOLLOWS = ("tail", "before_recording", "unlinked", "kernel_gap", "graph_gap", "waits_for_stream")
+"""Causes of idle time that no late launch ends, so that the device needn't have caught up with the host."""
 
 
 def headline(payload: IdlePayload, kind: str) -> Text:

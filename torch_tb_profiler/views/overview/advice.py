@@ -14,7 +14,7 @@ from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.overview.payload import Average, Recommendation
 from torch_tb_profiler.views.overview.rule_words import RULE_WORDS, RuleWords
-from torch_tb_profiler.views.overview.words import BUSY_CATEGORIES, MIN_IDLE_SHARE
+from torch_tb_profiler.views.overview.words import BUSY_CATEGORIES, MIN_IDLE_SHARE, is_exposed
 
 EXTRA_GAIN_RATIO = 1.1
 """A gain this many times the measured time needs an explanation."""
@@ -181,7 +181,7 @@ def savings_note(
 
 
 def no_advice_sentence(average: Average | None, reason: str | None, kind: str | None, noun: str = "step") -> Text:
-    """Say why there is no advice. Where a device is idle, that doesn't mean that nothing can be done.
+    """Say why there is no advice. Where a device is idle or waits, that doesn't mean that nothing can be done.
 
     kind  of the devices, None where no device work is recorded
     noun  what a step is, see `steps.step_noun`
@@ -196,6 +196,12 @@ def no_advice_sentence(average: Average | None, reason: str | None, kind: str | 
             "No known fix would save {share} or more. Look at the gaps on the {timeline}.",
             share=format_ratio(MIN_GAIN_SHARE),
             timeline=Phrase("timeline", link("trace")),
+        )
+    if kind is not None and is_exposed(average):
+        return text(
+            "No known fix would save {share} or more. Look at exposed communication in {distributed}.",
+            share=format_ratio(MIN_GAIN_SHARE),
+            distributed=Phrase("Distributed", link("distributed")),
         )
     if average.outliers:
         return text(

@@ -100,7 +100,9 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
         recommendations=recommendations,
         no_advice=()
         if recommendations
-        else _nothing_but_waiting(average, waiting, base)
+        else _nothing_but_waiting(
+            average, waiting, base, waits_for_missing=verdict.reason in ("absent", "missing")
+        )
         or alone.no_advice
         or no_advice_sentence(average, None, kind, alone.step_noun),
         beside=_waiting_and_stragglers(members, verdict, waiting, by_kernels),
@@ -150,15 +152,20 @@ def _waiting_clause(average: Average, waiting: CommunicationParts, base: str) ->
     return text("{share} is waiting for other ranks", share=share)
 
 
-def _nothing_but_waiting(average: Average, waiting: CommunicationParts, base: str) -> Text:
-    """Say that no advice applies to this rank because it waits for others; empty if it hardly does."""
+def _nothing_but_waiting(
+    average: Average, waiting: CommunicationParts, base: str, *, waits_for_missing: bool
+) -> Text:
+    """Say that no advice applies to this rank because it waits for others; empty if it hardly does.
+
+    waits_for_missing  as far as is known, for ranks whose files are missing
+    """
     clause = _waiting_clause(average, waiting, base)
-    if not clause:
+    if not clause and not waits_for_missing:
         return ()
     share = format_ratio(MIN_GAIN_SHARE)
     return sentences(
         text("No known fix on this rank would save {share} or more.", share=share),
-        text("{waiting}.", waiting=clause),
+        text("{waiting}.", waiting=clause) if clause else (),
     )
 
 

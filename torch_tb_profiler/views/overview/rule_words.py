@@ -80,16 +80,16 @@ RULE_WORDS = {
     ),
     ("allocator", ""): RuleWords(
         "Stop cudaMalloc/cudaFree during training",
-        "For {time} of {base}, the {device} is idle during {count} calls that allocate or free driver memory, the "
-        "longest {subject}{place}.",
+        "For {time} of {base}, the {device} is idle during calls that allocate or free driver memory ({count} in "
+        "the trace), the longest {subject}{place}.",
         f"most of at least three steps allocate or free driver memory, which costs {_COST}",
         "each step calls torch.cuda.empty_cache(): then remove that call.",
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # in the environment",
     ),
     ("synchronization", ""): RuleWords(
         "Remove per-step synchronization",
-        "{count} calls wait until the {device} has finished, and it is then idle for {time} of {base} until the "
-        "next launch. {most} of that follows {subject}{place}.",
+        "{count} calls in the trace wait until the {device} has finished, and it is then idle for {time} of "
+        "{base} until the next launch. {most} of that follows {subject}{place}.",
         f"idle time after calls that wait for the device, no longer than they waited, costs {_COST}",
         "the host needs the value right away to decide what runs next.",
         "losses.append(loss.detach())  # and .item() once, after the loop",
@@ -98,8 +98,9 @@ RULE_WORDS = {
     ),
     ("blocking_copies", ""): RuleWords(
         "Copy without waiting",
-        "{count} calls wait for copies between host and {device}. The idle time until the next launch, and the "
-        "copies to the host while nothing computes, take {time} of {base}. {subject}{place} costs most.",
+        "{count} calls in the trace wait for copies between host and {device}. The idle time until the next "
+        "launch, and the copies to the host while nothing computes, take {time} of {base}. {subject}{place} costs "
+        "most.",
         "idle time after calls that wait for copies, no longer than they waited, and copies to the host for which "
         f"it waits while no kernel runs, cost {_COST}",
         "the host needs the values right away to decide what runs next.",
@@ -160,7 +161,8 @@ RULE_WORDS = {
     ),
     ("pageable_copies", ""): RuleWords(
         "Copy from pinned memory",
-        "For {time} of {base}, {count} copies from pageable memory to the {device} run while nothing computes. "
+        "For {time} of {base}, copies from pageable memory to the {device} ({count} in the trace) run while "
+        "nothing computes. "
         "Copies from pinned memory can overlap with kernels, and the host doesn't wait for them.",
         f"copies from pageable memory to the device, while no kernel runs, cost {_COST}",
         "the very next kernel uses the data: then copy it a batch ahead.",
@@ -168,8 +170,8 @@ RULE_WORDS = {
     ),
     ("pinned_copies", ""): RuleWords(
         "Copy the next batch on a stream of its own",
-        "For {time} of {base}, {count} copies from pinned memory run on the stream of the kernels, which wait for "
-        "them. On another stream they overlap with the kernels of the batch before.",
+        "For {time} of {base}, copies from pinned memory ({count} in the trace) run on the stream of the kernels, "
+        "which wait for them. On another stream they overlap with the kernels of the batch before.",
         f"copies from pinned memory to the device, on a stream that computes while no kernel runs, cost {_COST}",
         "the data isn't known a batch ahead, or the device's memory has no room for a second batch.",
         "with torch.cuda.stream(copies): batch = batch.to(device, non_blocking=True)\n"
@@ -294,16 +296,16 @@ RULE_WORDS = {
     ),
     ("layout_conversion", ""): RuleWords(
         "Keep images in channels_last",
-        "For {time} of {base}, the host waits for {count} kernels that only convert between the layouts NCHW and "
-        "NHWC around convolutions.",
+        "For {time} of {base}, the host waits for kernels ({count} in the trace) that only convert between the "
+        "layouts NCHW and NHWC around convolutions.",
         f"kernels that convert between NCHW and NHWC cost {_COST}",
         "the model is in channels_last already: then an operator between the convolutions has no kernel for it.",
         "model = model.to(memory_format=torch.channels_last)  # and its inputs",
     ),
     ("slow_products", "alignment"): RuleWords(
         "Make matrix sizes multiples of 8",
-        "{count} products run in kernels for unaligned operands, the longest {subject}{place}. At peak speed they "
-        "would save {time} of {base}.",
+        "{count} products in the trace run in kernels for unaligned operands, the longest {subject}{place}. At "
+        "peak speed they would save {time} of {base}.",
         f"products on Tensor Cores run in kernels that load less than 16 bytes at once, from inputs with a size "
         f"that is no multiple of these; their time beyond the roofline costs {_COST}",
         "only one tensor per step has the odd size, or padding adds more work than aligned kernels save.",
@@ -320,8 +322,9 @@ RULE_WORDS = {
     ),
     ("unfused_attention", "operators"): RuleWords(
         "Use fused attention",
-        "Attention runs {count} times as a product, softmax and another product, which write the scores of all "
-        "pairs of tokens to memory and read them again. A fused kernel at peak speed would save {time} of {base}.",
+        "Attention runs {count} times in the trace as a product, softmax and another product, which write the "
+        "scores of all pairs of tokens to memory and read them again. A fused kernel at peak speed "
+        "would save {time} of {base}.",
         f"batched products before and after a softmax of the first one's result cost {_COST} beyond the same "
         f"products without memory traffic for the scores",
         "the attention weights are needed themselves, or change in a way that no fused kernel supports.",
@@ -329,8 +332,8 @@ RULE_WORDS = {
     ),
     ("unfused_attention", "fallback"): RuleWords(
         "Give attention inputs that a fused kernel takes",
-        "scaled_dot_product_attention runs {count} times as a product, softmax and another product: no fused "
-        "kernel took its inputs. A fused kernel at peak speed would save {time} of {base}.",
+        "scaled_dot_product_attention runs {count} times in the trace as a product, softmax and another product: "
+        "no fused kernel took its inputs. A fused kernel at peak speed would save {time} of {base}.",
         f"scaled_dot_product_attention falls back to single operators, which cost {_COST} beyond the same "
         "products without memory traffic for the scores",
         "the head size, the mask or the dtype must stay.",
@@ -338,9 +341,9 @@ RULE_WORDS = {
     ),
     ("elementwise_chains", ""): RuleWords(
         "Fuse elementwise kernels",
-        "{count} chains of elementwise kernels run on tensors of the same size. If each kernel reads what the "
-        "one before wrote, as their sizes suggest, one kernel could do a whole chain. At peak speed, but no "
-        "faster than the shortest kernel of the chain, that would save {time} of {base}.",
+        "{count} chains of elementwise kernels in the trace run on tensors of the same size. If each kernel reads "
+        "what the one before wrote, as their sizes suggest, one kernel could do a whole chain. At peak speed, but "
+        "no faster than the shortest kernel of the chain, that would save {time} of {base}.",
         "three or more elementwise kernels of different operators in a row on a stream, each with as many "
         f"elements, cost {_COST} beyond one kernel that keeps what each writes for the next",
         "they work on different tensors of the same size.",

@@ -361,7 +361,8 @@ def _variation(complete: Sequence[Step], truncated: bool, typical: bool, noun: s
         ranges[name] = min(values), max(values)
     widest = max(ranges, key=lambda name: ranges[name][1] - ranges[name][0])
     low, high = ranges[widest]
-    if high - low < SIMILAR_STEPS_SHARE * max(durations):
+    same = format_duration(min(durations)) == format_duration(max(durations))
+    if same or high - low < SIMILAR_STEPS_SHARE * max(durations):
         return text("{count} of about {duration}.", count=count, duration=format_duration(max(durations)))
     return text(
         "{count} of {times}; {category} {vary} most, from {range}.",

@@ -15,7 +15,7 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
     recorded_shapes,
     times_after_share,
 )
-from torch_tb_profiler.analyses.shared.attainable import roofline_shares
+from torch_tb_profiler.analyses.shared.attainable import are_memory_bound, roofline_shares
 from torch_tb_profiler.analyses.shared.grouping import input_shape_codes
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.devices import DeviceInfo, devices
@@ -36,9 +36,9 @@ _NAMES_WITHOUT_TENSOR_CORES = ("GTX 16", "MX450", "MX550")
 def find_missing_mixed_precision(trace: Trace) -> Iterator[Finding]:
     """Find matrix products in float32 that idle Tensor Cores could run faster.
 
-    What goes is their time beyond the roofline with Tensor Cores, so products bound by memory have none. Those far
-    below the roofline that they have now are too small for any unit, and have none either. Where the FLOPs or the
-    peaks are unknown, it may be all of their time.
+    What goes is their time beyond the roofline with Tensor Cores. Products bound by memory as they are have none,
+    however slow: another unit moves no fewer bytes. Those far below the roofline that they have now are too small
+    for any unit, and have none either. Where the FLOPs or the peaks are unknown, it may be all of their time.
     """
     capable = [device for device in devices(trace) if device.kind == "CUDA" and _has_tensor_cores(device)]
     if len(capable) < len(devices(trace)) or not capable:
@@ -50,7 +50,7 @@ def find_missing_mixed_precision(trace: Trace) -> Iterator[Finding]:
     idle_cores &= _in_float32(trace, operators)
     case: Literal["tf32", "fp16"] = "tf32" if min(map(compute_capability, capable)) >= (8, 0) else "fp16"
     now, then = roofline_shares(trace, rows), roofline_shares(trace, rows, case)
-    idle_cores &= ~(now < MIN_UNIT_SHARE)
+    idle_cores &= ~(now < MIN_UNIT_SHARE) & ~are_memory_bound(trace, rows)
     mine, operators, then = rows[idle_cores], operators[idle_cores], then[idle_cores]
     if len(mine) == 0:
         return
