@@ -29,6 +29,13 @@ LAMBDA = "(at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda(f
             "mean fp32",
         ),
         ("ampere_sgemm_64x64_nn", "GEMM fp32 64x64 nn, ampere"),
+        ("ampere_dgemm_64x64_nn", "GEMM fp64 64x64 nn, ampere"),
+        ("ampere_zgemm_64x64_nn", "GEMM 64x64 nn, ampere"),
+        (
+            "void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_128x64_16x3_nn_align1>(Params)",
+            "GEMM fp64 128x64 nn, CUTLASS sm80, align1",
+        ),
+        ("sm80_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize64x64x16", "GEMM fp64 64x64x16 nn, xmma sm80"),
         ("Cijk_Alik_Bljk_BBS_BH_Bias_MT128x96x128_MI16x16x1_SN", "GEMM bf16 128x96x128 tn, Tensile"),
         ("nvjet_sm103_tst_64x16_64x16_4x1_v_bz_TNT", "GEMM 64x16 tnt, nvjet sm103"),
         ("igemm_bwd_gtcx3_nhwc_bf16_bx0_ex1_bt128x64x32_wt32", "conv dgrad bf16 128x64x32, MIOpen"),

@@ -70,6 +70,7 @@ _LAYOUT = lazy_regex(r"_([nt]{2,3})(?=[_ ,]|$)", re.IGNORECASE)
 _ARCHITECTURE = lazy_regex(
     r"(?:cutlass_|sm_?)(\d{2,3})|(volta|turing|ampere|hopper|maxwell|pascal)", re.IGNORECASE
 )
+_BLAS_TYPE = lazy_regex(r"_(?:s(?:gemm|cudnn)|(d)\d*gemm)")  # d884 is an instruction of Tensor Cores
 _ALIGNMENT = lazy_regex(r"align\d+")
 
 _FUNCTORS = lazy_regex(
@@ -208,10 +209,16 @@ def _product_name(name: str, parts: KernelIdentifiers, family: str) -> str:
     role = _ROLE.search(text)
     direction = ("forward", "dgrad", "wgrad")[int(role.lastindex or 1) - 1] if role else ""
     operation = f"conv {direction}".strip() if family == "convolution" else "GEMM"
-    kind = number_type(text) or ("fp32" if re.search(r"_s(?:gemm|cudnn)", text) else "")
+    kind = number_type(text) or _blas_type(text)
     head = " ".join(part for part in (operation, kind, size, operand_layout(text)) if part)
     built_by = " ".join(part for part in (library, gpu_architecture(text)) if part)
     return ", ".join(part for part in (head, built_by, alignment(text)) if part)
+
+
+def _blas_type(text: str) -> str:
+    """Return the number type in a product's name as BLAS writes it (`sgemm`, `d884gemm`), or "" without it."""
+    match = _BLAS_TYPE.search(text)
+    return "" if match is None else "fp64" if match[1] else "fp32"
 
 
 _LIBRARIES = (
