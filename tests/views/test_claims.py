@@ -9,6 +9,7 @@ import pytest
 from tests.support.claims import Claim, templates_of
 from tests.views.critical_path import claims as of_critical_path
 from tests.views.diff import claims as of_diff
+from tests.views.distributed import page_claims as of_distributed
 from tests.views.hangs import claims as of_hangs
 from tests.views.idle import claims as of_idle
 from tests.views.kernels import claims as of_kernels
@@ -27,6 +28,7 @@ from torch_tb_profiler.views._shared import origins as origins_shared
 from torch_tb_profiler.views._shared import serving as serving_shared
 from torch_tb_profiler.views.critical_path import words as critical_path
 from torch_tb_profiler.views.diff import words as diff
+from torch_tb_profiler.views.distributed import communication, connections, problems, stragglers
 from torch_tb_profiler.views.hangs import words as hangs
 from torch_tb_profiler.views.idle import words as idle
 from torch_tb_profiler.views.kernels import build as kernels
@@ -51,13 +53,14 @@ TABLES = {
     "operators": ([operators], of_operators),
     "roofline": ([roofline], of_roofline),
     "diff": ([diff], of_diff),
+    "distributed": ([problems, stragglers, connections, communication], of_distributed),
     "hangs": ([hangs], of_hangs),
     "serving": ([serving, serving_shared, serving_ranks, serving_origins], of_serving),
     "modules": ([modules], of_modules),
     "overlap": ([overlap], of_overlap),
     "origins": ([origins, origins_shared], of_origins),
 }
-"""View -> the modules with its words, and its claims; those of Distributed: tests/views/distributed/claims.py."""
+"""View -> the modules with its words, and its claims; of late ranks: tests/views/distributed/claims.py."""
 
 
 @pytest.mark.parametrize(
