@@ -22,10 +22,12 @@ from tests.views.overlap import claims as of_overlap
 from tests.views.overview import claims as of_overview
 from tests.views.roofline import claims as of_roofline
 from tests.views.serving import claims as of_serving
+from tests.views.shared import claims as of_shared
 from torch_tb_profiler.views import lightning
-from torch_tb_profiler.views._shared import modules
+from torch_tb_profiler.views._shared import modules, odd_steps, wording
 from torch_tb_profiler.views._shared import origins as origins_shared
 from torch_tb_profiler.views._shared import serving as serving_shared
+from torch_tb_profiler.views._shared.job import exposed, members
 from torch_tb_profiler.views.critical_path import words as critical_path
 from torch_tb_profiler.views.diff import words as diff
 from torch_tb_profiler.views.distributed import communication, connections, problems, stragglers
@@ -59,8 +61,12 @@ TABLES = {
     "modules": ([modules], of_modules),
     "overlap": ([overlap], of_overlap),
     "origins": ([origins, origins_shared], of_origins),
+    "several": ([odd_steps, wording, exposed, members], of_shared),
 }
-"""View -> the modules with its words, and its claims; of late ranks: tests/views/distributed/claims.py."""
+"""View, or several of them -> the modules with its words, and its claims.
+
+Of late ranks: tests/views/distributed/claims.py.
+"""
 
 
 @pytest.mark.parametrize(
