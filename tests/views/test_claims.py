@@ -39,6 +39,7 @@ from torch_tb_profiler.views.operators import build as operators
 from torch_tb_profiler.views.origins import build as origins
 from torch_tb_profiler.views.overlap import wording as overlap
 from torch_tb_profiler.views.overview import advice as overview_advice
+from torch_tb_profiler.views.overview import ranks as overview_ranks
 from torch_tb_profiler.views.overview import words as overview
 from torch_tb_profiler.views.roofline import words as roofline
 from torch_tb_profiler.views.serving import origins as serving_origins
@@ -46,7 +47,7 @@ from torch_tb_profiler.views.serving import ranks as serving_ranks
 from torch_tb_profiler.views.serving import words as serving
 
 TABLES = {
-    "overview": ([overview, overview_advice], of_overview),
+    "overview": ([overview, overview_advice, overview_ranks], of_overview),
     "critical_path": ([critical_path], of_critical_path),
     "idle": ([idle], of_idle),
     "memory": ([memory], of_memory),

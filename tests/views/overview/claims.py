@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tests.analyses.overview.kernel_calls import H100, SM90, STEP, SYNC, events, product
 from tests.analyses.roofline.test_tokens import SERVING
 from tests.analyses.shared.test_typical_steps import pipeline
@@ -36,11 +38,16 @@ def using(device: str) -> Said:
     return lambda: of(read(trace, deviceProperties=[{**H100, "name": device}]))
 
 
-def beside(*delays: Delay) -> Said:
-    """Return what is said of rank 0 of 4, beside the others."""
-    return lambda: " ".join(
-        text for _, text in found_texts(both(Simulation(ddp(4), delays=delays, syncs=True).run(), 0)[1], "")
-    )
+def beside(*delays: Delay, steps: int = 4, only: Sequence[int] | None = None, buckets: int = 3) -> Said:
+    """Return what is said of rank 0 of 4, beside the others (of `only` these)."""
+    job = Simulation(ddp(4, buckets, overlap=buckets > 1), delays=delays, syncs=True, steps=steps)
+    return lambda: " ".join(text for _, text in found_texts(both(job.run(), 0, only)[1], ""))
+
+
+def in_turn(*ranks: int) -> Said:
+    """Return what is said of a job of which these ranks are late by 5 ms, one in each step."""
+    delays = [Delay("host", ranks[step % len(ranks)], us=5000, steps=(step,)) for step in range(8)]
+    return beside(*delays, steps=8)
 
 
 LOADER = "host user_annotation enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
@@ -315,6 +322,49 @@ CLAIMS = [
         lambda: of(of_card(4200)),
         "each block is released",
         lambda: of(draw(STEPS, *memory(_released()))),
+    ),
+    # ---- beside the other ranks
+    Claim(
+        "{share} is waiting for other ranks",
+        r"\d% of an average step is waiting for other ranks",
+        beside(Delay("host", 2, us=5000)),
+        "all ranks are as late",
+        beside(*(Delay("host", rank, us=5000) for rank in range(4))),
+    ),
+    Claim(
+        "No known fix on this rank would save {share} or more.",
+        r"No known fix on this rank would save 2% or more\.",
+        beside(Delay("host", 3, us=5000), only=(0, 1, 2), buckets=1),
+        "this rank loads its data for as long",
+        beside(Delay("host", 3, us=5000), Delay("loading", 0, us=5000), only=(0, 1, 2), buckets=1),
+    ),
+    Claim(
+        "Find out why {names} {are} late",
+        "Find out why this rank is late",
+        beside(Delay("host", 0, us=5000)),
+        "another rank is",
+        beside(Delay("host", 2, us=5000)),
+    ),
+    Claim(
+        "{title}.",
+        r"DataLoader.* Load data in worker processes\.",
+        beside(Delay("loading", 0, us=5000)),
+        "an operator takes the time",
+        beside(Delay("host", 0, us=5000)),
+    ),
+    Claim(
+        "Find out why ranks are late in turn",
+        "Find out why ranks are late in turn",
+        in_turn(0, 2, 1, 3),
+        "it is the same rank each time",
+        in_turn(2),
+    ),
+    Claim(
+        "Divide the work evenly between the ranks",
+        "Divide the work evenly between the ranks",
+        beside(Delay("rows", 3, factor=0.6)),
+        "its kernels take as short on equal sizes",
+        beside(Delay("device", 3, factor=0.6)),
     ),
 ]
 
