@@ -23,6 +23,7 @@ from tests.views.overview import claims as of_overview
 from tests.views.roofline import claims as of_roofline
 from tests.views.serving import claims as of_serving
 from tests.views.shared import claims as of_shared
+from tests.views.trace import claims as of_trace
 from torch_tb_profiler.views import lightning
 from torch_tb_profiler.views._shared import modules, odd_steps, wording
 from torch_tb_profiler.views._shared import origins as origins_shared
@@ -45,6 +46,7 @@ from torch_tb_profiler.views.roofline import words as roofline
 from torch_tb_profiler.views.serving import origins as serving_origins
 from torch_tb_profiler.views.serving import ranks as serving_ranks
 from torch_tb_profiler.views.serving import words as serving
+from torch_tb_profiler.views.trace import words as trace
 
 TABLES = {
     "overview": ([overview, overview_advice, overview_ranks], of_overview),
@@ -62,6 +64,7 @@ TABLES = {
     "modules": ([modules], of_modules),
     "overlap": ([overlap], of_overlap),
     "origins": ([origins, origins_shared], of_origins),
+    "trace": ([trace], of_trace),
     "several": ([odd_steps, wording, exposed, members], of_shared),
 }
 """View, or several of them -> the modules with its words, and its claims.
