@@ -15,6 +15,7 @@ from tests.views.idle import claims as of_idle
 from tests.views.kernels import claims as of_kernels
 from tests.views.lightning import claims as of_lightning
 from tests.views.memory import claims as of_memory
+from tests.views.memory import snapshot_claims as of_snapshots
 from tests.views.modules import claims as of_modules
 from tests.views.operators import claims as of_operators
 from tests.views.origins import claims as of_origins
@@ -36,6 +37,10 @@ from torch_tb_profiler.views.hangs import words as hangs
 from torch_tb_profiler.views.idle import words as idle
 from torch_tb_profiler.views.kernels import build as kernels
 from torch_tb_profiler.views.memory import words as memory
+from torch_tb_profiler.views.memory.snapshot import compare as snapshot_pairs
+from torch_tb_profiler.views.memory.snapshot import instant as snapshot_instant
+from torch_tb_profiler.views.memory.snapshot import ranks as snapshot_ranks
+from torch_tb_profiler.views.memory.snapshot import words as snapshots
 from torch_tb_profiler.views.operators import build as operators
 from torch_tb_profiler.views.origins import build as origins
 from torch_tb_profiler.views.overlap import wording as overlap
@@ -53,6 +58,7 @@ TABLES = {
     "critical_path": ([critical_path], of_critical_path),
     "idle": ([idle], of_idle),
     "memory": ([memory], of_memory),
+    "snapshots": ([snapshots, snapshot_pairs, snapshot_instant, snapshot_ranks], of_snapshots),
     "lightning": ([lightning], of_lightning),
     "kernels": ([kernels], of_kernels),
     "operators": ([operators], of_operators),

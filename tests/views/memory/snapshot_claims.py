@@ -1,0 +1,332 @@
+"""Each sentence of Memory on a snapshot: recordings where it holds, and ones where it doesn't."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.claims import Claim, Said
+from tests.support.random_jobs.truth import found_texts
+from tests.support.snapshots import entry
+from tests.views.memory.test_snapshot_compare import EMBEDDING, LARGE, SMALL, A, B, compare, fit, peaking
+from tests.views.memory.test_snapshot_failures import (
+    BASE,
+    FORWARD,
+    FULL,
+    GIB,
+    MIB,
+    PIECES,
+    STEP,
+    drawn,
+    shown_failure,
+    write_failed,
+)
+from tests.views.memory.test_snapshot_growth import ALSO_KEPT, BACKWARD, KEPT, Born, each, grown
+from tests.views.memory.test_snapshot_history import instant, read
+from tests.views.memory.test_snapshot_ranks import rank, ranks
+from torch_tb_profiler.model.snapshots import RecordedSnapshot
+from torch_tb_profiler.views.memory.snapshot.build import build_snapshot
+from torch_tb_profiler.views.memory.snapshot.payload import SnapshotParams
+
+
+def of(answer: object) -> str:
+    return "\n".join(sentence for _, sentence in found_texts(answer, ""))
+
+
+def failing(segments: list[dict[str, Any]], request: int, free: int | None, **settings: Any) -> Said:
+    """Return what is said of a request of so many MiB that fails while so many are free."""
+    return lambda: of(write_failed(segments, request, free, **settings))
+
+
+def gone(released: bool) -> Said:
+    """Return what is said of a failure after which the only segment was released, or wasn't."""
+    after = [entry("segment_free", 63 * MIB, 10, FORWARD, addr=BASE)] if released else []
+    died = [
+        entry("free_completed", 40 * MIB, 7, FORWARD, addr=BASE),
+        entry("free_completed", 20 * MIB, 9, STEP, addr=BASE + 40 * MIB),
+    ]
+    return lambda: of(write_failed([] if released else [drawn([(63, None)])], 40, 10, [*died, *after]))
+
+
+def on_device(used: int, free: int, request: int, device: int | None) -> Said:
+    """Return what is said of a failed request; sizes in GiB, `device`: of the GPU, None if it isn't known."""
+    oom = entry("oom", request * GIB * MIB, 5, FORWARD, device_free=free * GIB * MIB)
+    value = {"segments": [drawn([(used * GIB, STEP)])], "device_traces": [[oom]]}
+    params = {} if device is None else {"device_bytes": device * GIB * MIB}
+    return lambda: of(shown_failure(value, **params))
+
+
+def growing(*blocks: Born, fails: bool = False) -> Said:
+    """Return what is said of six steps with these blocks beside those of a forward and a backward pass."""
+    return lambda: of(grown(*blocks, fails=fails))
+
+
+def reserving(*sizes: int, used: int = 0) -> Said:
+    """Return what is said of steps that reserve these MiB more, of which tensors use `used` more in each."""
+
+    def say() -> str:
+        entries: list[dict[str, Any]] = []
+        for step, size in enumerate(sizes):
+            need, place = 100 + used * step, BASE + (1 + step) * 2**33
+            for action, stack, mib, at in (
+                ("alloc", FORWARD, need, place),
+                ("segment_alloc", FORWARD, size, place + 1000 * 2**33),
+                ("alloc", BACKWARD, 10, place + 100 * 2**33),
+                ("free_completed", FORWARD, need, place),
+                ("free_completed", BACKWARD, 10, place + 100 * 2**33),
+            ):
+                entries.append(entry(action, mib * MIB, len(entries), stack, addr=at))
+        value = {"segments": [drawn([(600, None)])], "device_traces": [entries]}
+        return of(build_snapshot(read(value), SnapshotParams()))
+
+    return say
+
+
+def compared(base: RecordedSnapshot, candidate: RecordedSnapshot) -> Said:
+    return lambda: of(compare(base, candidate))
+
+
+def fitted(base: RecordedSnapshot, candidate: RecordedSnapshot, **params: Any) -> Said:
+    return lambda: of(fit(base, candidate, **params))
+
+
+def of_ranks(*snapshots: RecordedSnapshot | None) -> Said:
+    """Return what is said of the snapshots of a job's ranks, None for one that can't be read."""
+    return lambda: of(ranks(*snapshots))
+
+
+OTHER_STREAM = [*FULL, drawn([(30, None)], stream=7, at=BASE + 2**32)]
+SAME_STREAM = [*FULL, drawn([(30, None)], at=BASE + 2**32)]
+ALL_STEPS = each(0, 1, 2, 3, 4, 5)
+WITHOUT_ROOM = peaking((100, STEP), (8 * 8, FORWARD))
+
+CLAIMS = [
+    # ---- why an allocation failed
+    Claim(
+        "Out of memory on {device}: {size} requested, {free}.",
+        r"Out of memory on GPU 0: 40\.0 MiB requested, 10\.0 MiB free\.",
+        failing(FULL, 40, 10),
+        "what is free isn't recorded",
+        failing(FULL, 40, None),
+    ),
+    Claim(
+        "The state at that moment isn't known.",
+        "The state at that moment isn't known",
+        gone(True),
+        "the segment is still there, so that the history leads back to it",
+        gone(False),
+    ),
+    Claim(
+        "Fragmentation: {unused} are reserved but unused, and the largest free block is {largest}.",
+        r"Fragmentation: 23\.0 MiB are reserved but unused, and the largest free block is 12\.0 MiB\.",
+        failing(PIECES, 20, 1),
+        "all that is free is too little for the request",
+        failing(PIECES, 25, 1),
+    ),
+    Claim(
+        "{unused} are reserved but unused in other streams or pools, which this request can't use.",
+        r"30\.0 MiB are reserved but unused in other streams or pools, which this request can't use\.",
+        failing(OTHER_STREAM, 25, 1),
+        "they are of the request's stream",
+        failing(SAME_STREAM, 25, 1),
+    ),
+    Claim(
+        "Enough is free, so a limit of the process or a reservation elsewhere refused it.",
+        "Enough is free, so a limit of the process or a reservation elsewhere refused it",
+        failing(FULL, 20, 20),
+        "a MiB is lacking",
+        failing(FULL, 20, 19),
+    ),
+    Claim(
+        "{used} are in use{top}, {unused} reserved but unused.",
+        r"60\.0 MiB are in use \(40\.0 MiB activations\), 3\.00 MiB reserved but unused\.",
+        failing([drawn([(40, FORWARD), (20, STEP), (3, None)])], 40, 10),
+        "the optimizer holds the 40 MiB",
+        failing([drawn([(40, STEP), (20, FORWARD), (3, None)])], 40, 10),
+    ),
+    # ---- what makes room
+    Claim(
+        "Allocate fewer different sizes (pad or bucket the inputs): {free} are free in pieces although segments "
+        "are expandable.",
+        r"Allocate fewer different sizes \(pad or bucket the inputs\): 24\.0 MiB are free in pieces although",
+        failing(PIECES, 20, 1, expandable_segments=True),
+        "segments aren't expandable",
+        failing(PIECES, 20, 1),
+    ),
+    Claim(
+        "Set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: {free} are free in pieces, enough for this "
+        "request.",
+        r"expandable_segments:True`: 24\.0 MiB are free in pieces, enough for this request\.",
+        failing(PIECES, 20, 1),
+        "it is set",
+        failing(PIECES, 20, 1, expandable_segments=True),
+    ),
+    Claim(
+        "Raise `torch.cuda.set_per_process_memory_fraction`, if the program sets it.",
+        "Raise `torch.cuda.set_per_process_memory_fraction`",
+        failing(FULL, 20, 20),
+        "too little is free",
+        failing(FULL, 20, 19),
+    ),
+    Claim(
+        "Stop what else runs on this GPU: {size} are held outside of this process's allocator.",
+        r"Stop what else runs on this GPU: 75\.0 GiB are held outside of this process's allocator\.",
+        on_device(4, 1, 3, 80),
+        "the GPU has little more than this process holds",
+        on_device(4, 1, 3, 6),
+    ),
+    Claim(
+        "Request less at once: if this process freed everything else, {size} would be available.",
+        r"Request less at once: if this process freed everything else, 74\.0 GiB would be available\.",
+        on_device(4, 70, 200, 80),
+        "so much is requested",
+        on_device(4, 70, 74, 80),
+    ),
+    Claim(
+        "Look for other processes with `nvidia-smi`: if the GPU has more than {size}, they hold the rest.",
+        r"Look for other processes with `nvidia-smi`: if the GPU has more than 5\.00 GiB, they hold the rest\.",
+        on_device(4, 1, 3, None),
+        "the process holds as much as a GPU has",
+        on_device(70, 1, 3, None),
+    ),
+    Claim(
+        "At least {missing} must be freed for this request to fit.",
+        r"At least 27\.0 MiB must be freed for this request to fit\.",
+        failing([drawn([(40, FORWARD), (20, STEP), (3, None)])], 40, 10),
+        "5 MiB more are free",
+        failing([drawn([(40, FORWARD), (20, STEP), (3, None)])], 40, 15),
+    ),
+    Claim(
+        "Free what {name} keeps (`detach()`, `item()`, a shorter list): {size} were allocated over {steps} and "
+        "never freed.",
+        r"Free what evaluate\.py\(41\): add keeps .*: 60\.0 MiB were allocated over 6 steps and never freed\.",
+        growing(*ALL_STEPS, fails=True),
+        "each block is freed two steps later",
+        growing(*each(0, 1, 2, 3, 4, 5, life=2), fails=True),
+    ),
+    # ---- what grows
+    Claim(
+        "Likely a leak: {size} in {blocks} from {name} were allocated in {born} of {steps} and never freed.",
+        r"Likely a leak: 60\.0 MiB in 6 blocks from evaluate\.py\(41\): add were allocated in 6 of 6 steps",
+        growing(*ALL_STEPS),
+        "each block is freed two steps later",
+        growing(*each(0, 1, 2, 3, 4, 5, life=2)),
+    ),
+    Claim(
+        "The same goes for {places}.",
+        r"The same goes for 1 other place\.",
+        growing(*ALL_STEPS, *each(0, 1, 2, 3, 4, 5, stack=ALSO_KEPT)),
+        "the blocks of the other place are freed",
+        growing(*ALL_STEPS, *each(0, 1, 2, 3, 4, 5, life=2, stack=ALSO_KEPT)),
+    ),
+    Claim(
+        "Memory in use rises by {size} per step although blocks are freed{name}.",
+        r"Memory in use rises by 20\.0 MiB per step although blocks are freed; evaluate\.py\(41\): add allocates",
+        growing(*((step, step + 1, 20 * (step + 1), KEPT) for step in range(6))),
+        "each block is as large",
+        growing(*each(0, 1, 2, 3, 4, 5, life=1, size=20)),
+    ),
+    Claim(
+        "Reserved memory rises by {size} per step while tensors use no more: the allocator fragments.",
+        r"Reserved memory rises by 20\.0 MiB per step while tensors use no more: the allocator fragments\.",
+        reserving(20, 20, 20, 20, 20, 20),
+        "tensors use 15 MiB more in each step",
+        reserving(20, 20, 20, 20, 20, 20, used=15),
+    ),
+    Claim(
+        "No sign of a leak over {steps}.",
+        r"No sign of a leak over 6 steps\.",
+        growing(*each(0, 1, 2, 3, 4, 5, life=2)),
+        "the blocks are never freed",
+        growing(*ALL_STEPS),
+    ),
+    # ---- an instant
+    Claim(
+        "{size} in use on {device} {moment}{step}, {reserved} reserved.",
+        r"68\.0 MiB in use on GPU 0 after entry 1 \(ProfilerStep#3\), 130 MiB reserved\.",
+        lambda: of(instant(entry=1)),
+        "it is the end",
+        lambda: of(instant()),
+    ),
+    # ---- two snapshots
+    Claim(
+        "Both peaks are {size}.",
+        r"Both peaks are 64\.0 MiB\.",
+        compared(A, A),
+        "one is higher",
+        compared(A, B),
+    ),
+    Claim(
+        "The peak is {difference} {direction} than in the base ({base}){holder}.",
+        r"The peak is 117 MiB higher than in the base \(64\.0 MiB\), 85\.0 MiB of it from models/embedding",
+        compared(A, B),
+        "it is the base that is higher",
+        compared(B, A),
+    ),
+    Claim(
+        "The largest batch that fits in {room} is likely {batches}: the peak grows by {growth}.",
+        r"The largest batch that fits in 600 MiB is likely 29 to 62: the peak grows by 8\.00 MiB per item\.",
+        fitted(SMALL, LARGE, batch=8, other_batch=4),
+        "the room isn't recorded",
+        fitted(SMALL, WITHOUT_ROOM, batch=8, other_batch=4),
+    ),
+    Claim(
+        "The peak grows by {growth} of the batch.",
+        r"The peak grows by 8\.00 MiB per item of the batch\.",
+        fitted(SMALL, WITHOUT_ROOM, batch=8, other_batch=4),
+        "both batches have one peak",
+        fitted(SMALL, SMALL, batch=8, other_batch=4),
+    ),
+    Claim(
+        "Can't tell what will fit: {reason}.",
+        r"Can't tell what will fit: ",
+        fitted(SMALL, SMALL, batch=8, other_batch=4),
+        "the larger batch has a higher peak",
+        fitted(SMALL, LARGE, batch=8, other_batch=4),
+    ),
+    # ---- the ranks of a job
+    Claim(
+        "{rank} differs most{of}: its peak of {peak} is {difference} {direction} the median of the others{site}.",
+        r"Rank 2 differs most: its peak of 161 MiB is 21\.0 MiB above the median of the others; 21\.0 MiB of the ",
+        of_ranks(rank(), rank(), rank((21, EMBEDDING)), rank()),
+        "it holds 1 MiB more, not 21",
+        of_ranks(rank(), rank(), rank((1, EMBEDDING)), rank()),
+    ),
+    Claim(
+        "{ranks} peak within 1% of each other: {low} to {high}.",
+        r"All 3 ranks peak within 1% of each other: 140 MiB to 141 MiB\.",
+        of_ranks(rank(), rank((1, EMBEDDING)), rank()),
+        "one holds 2 MiB more",
+        of_ranks(rank(), rank((2, EMBEDDING)), rank()),
+    ),
+    Claim(
+        "{rank} is the only one that was read; its peak is {peak}.",
+        r"Rank 0 is the only one that was read; its peak is 140 MiB\.",
+        of_ranks(rank(), None),
+        "two were",
+        of_ranks(rank(), rank(), None),
+    ),
+    Claim(
+        "Only one snapshot was found, with a peak of {peak}.",
+        r"Only one snapshot was found, with a peak of 140 MiB\.",
+        of_ranks(rank()),
+        "another one can't be read",
+        of_ranks(rank(), None),
+    ),
+    Claim(
+        "No snapshot has been read yet.",
+        r"No snapshot has been read yet\.",
+        of_ranks(None),
+        "one was",
+        of_ranks(rank(), None),
+    ),
+    Claim(
+        "None of the recordings is a memory snapshot.",
+        r"None of the recordings is a memory snapshot\.",
+        of_ranks(),
+        "one is, and can't be read",
+        of_ranks(None),
+    ),
+]
+
+NO_CLAIMS: dict[str, str] = {}
+"""Templates that say nothing that a recording could make false, with the reason."""
