@@ -291,6 +291,21 @@ def test_where_the_device_never_waits_the_kernels_are_what_is_slow() -> None:
     assert measure_share(found) * 10_000 == pytest.approx(8 * (900 - 1e6 * 12_000 / BANDWIDTH), abs=0.02)
 
 
+@pytest.mark.parametrize("gap", [0, 5])
+def test_the_gaps_between_the_kernels_of_an_optimizer_are_saved_too(gap: int) -> None:
+    """Eight kernels of 90 us; the time before the first and after the last isn't theirs."""
+    calls: list[Call] = [("aten::add_", [[1000], [1000], []], FLOAT, "vectorized", 90)] * 8
+    drawn = events(*calls)
+    for number, each in enumerate(one for one in drawn if one["cat"] == "kernel"):
+        each["ts"] = 1_000 + number * (90 + gap)
+    mark = {**STEP, "name": "Optimizer.step#SGD.step", "ts": 5, "dur": 785}
+    found = given(read([STEP, SYNC, mark, *drawn], deviceProperties=[H100]), "optimizer_loop")
+    assert found is not None and found.gain is not None
+    assert (found.finding.case, found.gain.basis) == ("kernels", "share")
+    saved = 8 * (90 - 1e6 * 12_000 / BANDWIDTH) + 7 * gap
+    assert measure_share(found) * 10_000 == pytest.approx(saved, abs=0.02)
+
+
 def test_calls_count_by_step_of_the_optimizer() -> None:
     """Four in each of two steps are not worth a list, however many there are together."""
     calls: list[Call] = [("aten::add_", [[1000], [1000], []], FLOAT, "vectorized", 2)] * 8

@@ -172,7 +172,9 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             target = device_work_target(
                 trace, np.flatnonzero(is_communication_kernel(trace)).astype(np.int32), finding.during
             )
-        case "optimizer_loop" if not finding.on_device:
+        case "optimizer_loop" if finding.case == "kernels":
+            return None  # a replay keeps the launch of each kernel and the gap before it
+        case "optimizer_loop":
             target = host_time_target(trace, finding.during)
         case (
             "mixed_precision"
@@ -180,7 +182,6 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             | "slow_products"
             | "unfused_attention"
             | "elementwise_chains"
-            | "optimizer_loop"
             | "pinned_copies"
             | "contention"
         ):

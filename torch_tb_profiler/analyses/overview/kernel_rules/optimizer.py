@@ -10,13 +10,13 @@ from torch_tb_profiler.analyses.overview.finding import Finding
 from torch_tb_profiler.analyses.overview.idle import device_busy, host_late_times
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import other_device_work, times_after_share
 from torch_tb_profiler.analyses.shared.attainable import roofline_shares
-from torch_tb_profiler.base.intervals import Intervals, intersect, subtract, total
+from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import is_optimizer_step
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_intervals, rows_of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_intervals, rows_of_kind
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask
 
 MIN_PARAMETERS = 8
@@ -27,13 +27,16 @@ FUSED_ON_CPU = ("Adam", "AdamW", "SGD", "Adagrad")
 
 
 def find_optimizer_loop(trace: Trace) -> Iterator[Finding]:
-    """Find idle time until the launches, or the kernels' time beyond the roofline, whichever is longer."""
+    """Find idle time until the launches, or the kernels' time beyond the roofline, whichever is longer.
+
+    One kernel for all parameters has no gaps either, so those between the kernels count beside their time.
+    """
     marks = _marks(trace)
     links = device_links(trace)
     launched = links.launch >= 0
     rows, calls, operators = links.rows[launched], links.launch[launched], links.operator[launched]
     mine = in_optimizer(trace, calls)
-    rows, operators = rows[mine], operators[mine]
+    rows, calls, operators = rows[mine], calls[mine], operators[mine]
     if len(rows) == 0 or (family_codes(trace)[rows] == FAMILIES.index("optimizer")).any():
         return  # these are kernels for lists of parameters
     count = _calls_per_step(trace, marks, operators[operators >= 0])
@@ -47,15 +50,28 @@ def find_optimizer_loop(trace: Trace) -> Iterator[Finding]:
     longest = int(marks[np.argmax(trace.events.duration[marks])])
     yield Finding(
         "optimizer_loop",
-        slow if on_device else waits,
+        union(slow, _gaps_between(trace, rows, calls)) if on_device else waits,
         other_device_work(trace, rows) if on_device else device_busy(trace),
         rows,
-        on_device=on_device,
+        # Not `on_device`: one kernel for all parameters relieves the host of launches, too.
         case="kernels" if on_device else "launches",
         subject=trace.strings[trace.events.name[longest]].partition("#")[2],
         value=count,
         event=longest,
     )
+
+
+def _gaps_between(trace: Trace, rows: Int32, calls: Int32) -> Intervals:
+    """Return when no device works between two kernels that one step of an optimizer launches.
+
+    rows, calls  the kernels, and the call that launches each
+    """
+    during = _step_times(trace, _marks(trace))
+    step = np.searchsorted(during.starts, trace.events.start[calls], "right")
+    order = np.lexsort((trace.events.start[rows], step))
+    start, end, step = trace.events.start[rows][order], event_ends(trace)[rows][order], step[order]
+    follows = (step[1:] == step[:-1]) & (start[1:] > end[:-1])
+    return subtract(merge(end[:-1][follows], start[1:][follows]), device_busy(trace))
 
 
 def find_optimizer_on_cpu(trace: Trace) -> Iterator[Finding]:
