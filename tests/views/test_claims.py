@@ -31,6 +31,7 @@ from torch_tb_profiler.views._shared import origins as origins_shared
 from torch_tb_profiler.views._shared import serving as serving_shared
 from torch_tb_profiler.views._shared.job import exposed, members
 from torch_tb_profiler.views.critical_path import words as critical_path
+from torch_tb_profiler.views.diff import gate as diff_gate
 from torch_tb_profiler.views.diff import words as diff
 from torch_tb_profiler.views.distributed import communication, connections, problems, stragglers
 from torch_tb_profiler.views.hangs import words as hangs
@@ -63,7 +64,7 @@ TABLES = {
     "kernels": ([kernels], of_kernels),
     "operators": ([operators], of_operators),
     "roofline": ([roofline], of_roofline),
-    "diff": ([diff], of_diff),
+    "diff": ([diff, diff_gate], of_diff),
     "distributed": ([problems, stragglers, connections, communication], of_distributed),
     "hangs": ([hangs], of_hangs),
     "serving": ([serving, serving_shared, serving_ranks, serving_origins], of_serving),

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import pytest
+from msgspec.structs import replace
+
 from tests.support.claims import Claim, Said
 from tests.support.diffs import compare, noise
 from tests.support.random_jobs.truth import found_texts
 from tests.support.recordings import Op, record
 from tests.views.diff.test_comparable import training
 from tests.views.diff.test_work import mm, side
+from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views.diff.gate import Budget, run_checks
 
 Drawn = Callable[[], Trace]
 """Records one side."""
@@ -45,6 +50,18 @@ def loaded(us: float, kernel: float = 500) -> Drawn:
 def products(time: float = 90, n: int = 300, seed: int = 2, scatter: float = 0.002) -> Said:
     """Return what is said of products that take so many us each now, with so many columns."""
     return of(partial(side, 1, mm(), scatter=scatter), partial(side, seed, mm(time, n), scatter=scatter))
+
+
+def refused(explained: bool) -> Said:
+    """Return how a budget of memory is refused where none was recorded; `explained`: the reason is known."""
+
+    def say() -> str:
+        diff = compare(steps()(), steps()())
+        with pytest.raises(TraceError) as error:
+            run_checks(diff if explained else replace(diff, reasons={}), None, Budget(peak_memory=1))
+        return str(error.value)
+
+    return say
 
 
 CLAIMS = [
@@ -208,6 +225,14 @@ CLAIMS = [
         products(scatter=0.2),
         "their times vary by a hundredth of that",
         products(),
+    ),
+    # ---- the gate
+    Claim(
+        "the trace doesn't record it",
+        "can't check the budget of peak memory: the trace doesn't record it",
+        refused(explained=False),
+        "the comparison knows why",
+        refused(explained=True),
     ),
 ]
 
