@@ -10,9 +10,13 @@ autograd profiler.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
+from torch_tb_profiler.base.arrays import sums_by_number
 from torch_tb_profiler.base.markers import is_training_mark
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators
@@ -57,7 +61,7 @@ def operators(trace: Trace) -> Operators:
     """Return every call of an operator with its times."""
     tree, around = call_tree(trace), enclosing_operators(trace)
     nodes = tree.rows[event_kinds(trace)[tree.rows] == Kind.CPU_OP]
-    nodes = nodes[np.argsort(tree.depth[nodes].astype(np.int32), kind="stable")]
+    nodes = nodes[_depth_order(tree.depth[nodes])]
     node_owner = _merge_targets(trace, nodes, around)
     calls = nodes[(node_owner[nodes] == nodes) & operator_name_mask(trace)[trace.events.name[nodes]]]
     rows = np.sort(calls)
@@ -67,11 +71,10 @@ def operators(trace: Trace) -> Operators:
 
     length = event_ends(trace) - trace.events.start
     host_total = length[rows]
-    nested_time = np.zeros(len(rows) + 1, np.int64)
     children = nodes[node_owner[nodes] == nodes]
-    _add(nested_time, _enclosing_positions(owner, around, children), length[children])
+    nested_time = _sums(len(rows), _enclosing_positions(owner, around, children), length[children])
     api_calls = _outermost_calls(trace, tree.parent)
-    _add(nested_time, owner[api_calls], length[api_calls])
+    nested_time += _sums(len(rows), owner[api_calls], length[api_calls])
 
     work = device_links(trace).rows
     uses = uses_tensor_cores(trace)[work]
@@ -86,7 +89,7 @@ def operators(trace: Trace) -> Operators:
     return Operators(
         rows=rows,
         host_total=host_total,
-        host_self=host_total - nested_time[:-1],
+        host_self=host_total - nested_time,
         device_total=totals[0],
         device_self=self_times[0],
         cores_total=totals[1],
@@ -147,15 +150,14 @@ def _outermost_calls(trace: Trace, parent: Int32) -> Int32:
     return outermost
 
 
-def _add(sums: Int64, where: Int32, values: Int64) -> None:
-    valid = where >= 0
-    np.add.at(sums, where[valid], values[valid])
-
-
 def _sums(count: int, where: Int32, values: Int64) -> Int64:
-    sums = np.zeros(count, np.int64)
-    _add(sums, where, values)
-    return sums
+    """Return the sum of the values at each of `count` positions; those at NO_CODE are in none."""
+    return sums_by_number(where + 1, values, count + 1)[1:]
+
+
+def _depth_order(depth: npt.NDArray[np.integer[Any]]) -> Int64:
+    """Return the order by depth, equal ones in theirs; numpy sorts 16-bit integers by radix."""
+    return np.argsort(depth.astype(np.int16 if depth.max(initial=0) < 2**15 else np.int32), kind="stable")
 
 
 _NestingLevels = list[tuple[Int64, Int32]]
@@ -166,8 +168,7 @@ def _nesting_levels(parents: Int32, depth: Int32) -> _NestingLevels:
     inside = np.flatnonzero(parents >= 0)
     level = depth[inside]
     deepest = int(level.max(initial=0))
-    # numpy sorts 16-bit integers by radix.
-    order = inside[np.argsort((deepest - level).astype(np.int16 if deepest < 2**15 else np.int32), kind="stable")]
+    order = inside[_depth_order(deepest - level)]
     bounds = np.append(np.flatnonzero(np.diff(depth[order], prepend=-1)), len(order))
     parts = (order[low:high] for low, high in zip(bounds[:-1], bounds[1:], strict=True))
     return [(members, parents[members]) for members in parts]
