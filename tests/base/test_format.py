@@ -42,6 +42,21 @@ def test_numbers_are_written_as_the_page_writes_them(row: dict[str, Any]) -> Non
     assert FORMATS[row["kind"]](row["value"]) == row["text"]
 
 
+@pytest.mark.parametrize(
+    ("ns", "down", "up"),
+    [
+        (11_050_000, "11.0 ms", "11.1 ms"),
+        (11_049_000, "11.0 ms", "11.1 ms"),
+        (11_100_000, "11.1 ms", "11.1 ms"),
+        (9_991_000, "9.99 ms", "10.0 ms"),
+        (999_900, "0.999 ms", "1.00 ms"),
+        (0, "0 ns", "0 ns"),
+    ],
+)
+def test_a_bound_is_rounded_to_the_side_on_which_it_holds(ns: int, down: str, up: str) -> None:
+    assert (format_duration(ns, "down"), format_duration(ns, "up")) == (down, up)
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_nan_and_infinity_are_shown_as_unknown(value: float) -> None:
     assert (format_number(value), format_ratio(value)) == ("–", "–")

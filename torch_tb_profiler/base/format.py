@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from math import isfinite
-from typing import Any
+from typing import Any, Literal
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.patterns import lazy_regex
@@ -24,13 +24,16 @@ _RATES = ((1, "B/s"), (10**3, "KB/s"), (10**6, "MB/s"), (10**9, "GB/s"))
 _BYTES = ((1, "B"), (2**10, "KiB"), (2**20, "MiB"), (2**30, "GiB"), (2**40, "TiB"))
 # A float has at most 309 digits before the point; all of them are written.
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
+Rounding = Literal["half", "down", "up"]
+_ROUNDINGS = {"half": ROUND_HALF_UP, "down": ROUND_FLOOR, "up": ROUND_CEILING}
 _DIGITS = lazy_regex(r"([0-9]{1,18})")
 
 
-def format_number(value: float, digits: int = 3) -> str:
+def format_number(value: float, digits: int = 3, rounding: Rounding = "half") -> str:
     """Return `value` with `digits` significant digits, but all digits of its integer part: 0.0123, 1.23, 1,235.
 
     Halves are rounded away from zero, starting from the shortest decimal of the float, as Intl.NumberFormat does.
+    A bound stays true rounded `down` after "at least", or `up` after "at most".
     """
     if not isfinite(value):
         return UNKNOWN_TEXT
@@ -38,29 +41,29 @@ def format_number(value: float, digits: int = 3) -> str:
         return "0"
     exact = Decimal(repr(float(value)))
     decimals = max(0, digits - 1 - exact.adjusted())
-    rounded = _round(exact, decimals)
+    rounded = _round(exact, decimals, rounding)
     if decimals > 0 and rounded.adjusted() > exact.adjusted():  # 9.995 is 10.0, not 10.00
-        rounded = _round(rounded, decimals - 1)
+        rounded = _round(rounded, decimals - 1, rounding)
     return f"{rounded:,f}".replace("-", MINUS)
 
 
-def _round(value: Decimal, decimals: int) -> Decimal:
-    return value.quantize(Decimal(1).scaleb(-decimals), context=_EXACT)
+def _round(value: Decimal, decimals: int, rounding: Rounding = "half") -> Decimal:
+    return value.quantize(Decimal(1).scaleb(-decimals), rounding=_ROUNDINGS[rounding], context=_EXACT)
 
 
-def _scale(value: float, units: Sequence[tuple[int, str]]) -> str:
+def _scale(value: float, units: Sequence[tuple[int, str]], rounding: Rounding = "half") -> str:
     """Return `value` in the largest unit that makes it at least 1 after rounding: 999.5 µs is 1.00 ms."""
     scale, unit = units[0]
     for larger, name in units[1:]:
         if abs(value) / scale < larger / scale - 0.5:
             break
         scale, unit = larger, name
-    return f"{format_number(value / scale)} {unit}"
+    return f"{format_number(value / scale, rounding=rounding)} {unit}"
 
 
-def format_duration(ns: float | None) -> str:
-    """Return a duration with its unit, such as "12.3 ms", or "–" for None."""
-    return UNKNOWN_TEXT if ns is None else _scale(ns, _TIMES)
+def format_duration(ns: float | None, rounding: Rounding = "half") -> str:
+    """Return a duration with its unit, such as "12.3 ms", or "–" for None; `rounding`: see `format_number`."""
+    return UNKNOWN_TEXT if ns is None else _scale(ns, _TIMES, rounding)
 
 
 def parse_duration(text: str) -> int:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from tests.support.job_views import sentences
@@ -16,7 +17,11 @@ from tests.support.traces import read_bytes
 from tests.views.critical_path.test_beside import answers
 from tests.views.idle.test_ranks import answer
 from tests.views.overview.test_ranks import both, waited_us
+from torch_tb_profiler.analyses.distributed.costs import Suspect
+from torch_tb_profiler.analyses.distributed.verdict import StragglerVerdict
 from torch_tb_profiler.view import Members, NoParams
+from torch_tb_profiler.views._shared.job.members import judge_members
+from torch_tb_profiler.views._shared.job.verdict import verdict_headline
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
@@ -147,3 +152,15 @@ def test_a_slower_transfer_without_its_rank_is_not_called_waiting() -> None:
     simulation = Simulation(ddp(4, overlap=False), steps=5, jitter=0.01, syncs=True, seed=4)
     payload = distributed_payload(simulation.run())
     assert "straggler's trace is missing" not in plain(payload.headline)
+
+
+def test_bounds_of_a_cost_are_rounded_to_the_side_on_which_they_hold() -> None:
+    members = job(LATE_3).run().members()
+    absent = StragglerVerdict("unknown", "absent", Suspect((), 11_050_000.0))
+    missing = StragglerVerdict("unknown", "missing", missing_cost=11_049_000.0)
+    late = judge_members(members).verdict
+    limit = msgspec.structs.replace(late, suspect=Suspect((3,), 11_049_000.0), cost_is_limit=True)
+    said = [plain(verdict_headline(members, verdict)) for verdict in (absent, missing, limit)]
+    assert "at least 11.0 ms per step" in said[0]
+    assert "up to 11.1 ms per step" in said[1]
+    assert "up to 11.1 ms per step" in said[2]

@@ -175,7 +175,7 @@ def _straggler_sentence(comparison: RankComparison, verdict: StragglerVerdict, c
         # Without it, the others may still wait: for ranks that aren't compared, or for the next message.
         found="of the ranks found, " if verdict.missing_cost is not None else "",
         limit="up to " if verdict.cost_is_limit else "",
-        cost=format_duration(suspect.cost if suspect else row.cost),
+        cost=format_duration(suspect.cost if suspect else row.cost, "up" if verdict.cost_is_limit else "half"),
         per_step=time_base(comparison),
     )
 
@@ -233,7 +233,7 @@ def _unknown_sentence(members: Members[RankSummary], verdict: StragglerVerdict) 
             late="stragglers" if several else "the straggler",
             traces="their traces are" if several else "its trace is",
             count=Phrase(f"{len(comparison.sources):,}", RANKS_TABLE),
-            cost=format_duration(verdict.missing_cost),
+            cost=format_duration(verdict.missing_cost, "up"),
             per_step=time_base(comparison),
             it="them" if several else "it",
         )
@@ -241,7 +241,7 @@ def _unknown_sentence(members: Members[RankSummary], verdict: StragglerVerdict) 
         return text(
             "The straggler's trace is missing: all {ranks} found here wait for it, at least {cost} {per_step}.",
             ranks=Phrase("ranks", RANKS_TABLE),
-            cost=format_duration(verdict.suspect.cost),
+            cost=format_duration(verdict.suspect.cost, "down"),
             per_step=time_base(comparison),
         )
     return text("No collective could be matched between the ranks, so waiting can't be attributed.")
