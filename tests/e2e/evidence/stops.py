@@ -7,6 +7,7 @@ from typing import TypedDict
 
 from playwright.sync_api import Page
 
+from tests.e2e.evidence.clicks import CHANGES
 from tests.support.waiting import until
 
 
@@ -17,12 +18,14 @@ class Stop(TypedDict):
     text   what it says
     does   what the keys should do there: press, arrows, type, open, toggle, scroll or explain
     seen   whether it looks different from how it does without the focus
+    chosen whether it is what is chosen already, of several
     """
 
     kind: str
     text: str
     does: str
     seen: bool
+    chosen: bool
 
 
 TEXT_OF = """at => {
@@ -66,7 +69,8 @@ _STOP = """() => {
     if (['BUTTON', 'A', 'SUMMARY'].includes(tag) || role === 'button' || role === 'link') return 'press';
     return 'scroll';
   };
-  return {kind: (KIND_OF)(at), text: (TEXT_OF)(at), does: does(), seen: lit !== unlit};
+  const chosen = at.closest('[aria-current]') !== null;
+  return {kind: (KIND_OF)(at), text: (TEXT_OF)(at), does: does(), seen: lit !== unlit, chosen};
 }""".replace("TEXT_OF", TEXT_OF).replace("KIND_OF", KIND_OF)
 
 _STAND = """stop => {
@@ -126,10 +130,10 @@ _WATCH = """() => {
   window.effect = '';
   if (window.isWatched) return;
   window.isWatched = true;
+  CHANGES
   const happened = what => { window.effect ||= what; };
-  new MutationObserver(() => happened('page')).observe(document.documentElement, {
-    subtree: true, childList: true, characterData: true, attributes: true,
-  });
+  new MutationObserver(records => changes(records) && happened('page'))
+    .observe(document.documentElement, everything);
   addEventListener('hashchange', () => happened('address'));
   addEventListener('scroll', () => happened('scroll'), {capture: true});
   document.addEventListener('input', () => happened('input'), {capture: true});
@@ -140,9 +144,12 @@ _WATCH = """() => {
     }
   }, {capture: true});
   const {fetch} = window;
-  window.fetch = (...given) => { happened('request'); return fetch(...given); };
+  window.fetch = (...given) => {
+    if (!polls(given[0])) happened('request');
+    return fetch(...given);
+  };
   HTMLAnchorElement.prototype.click = () => happened('file');
-}"""
+}""".replace("CHANGES", CHANGES)
 """Forgets what has happened; from the first time on, a page tells what does."""
 
 

@@ -90,7 +90,7 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
                   most={most}
                   chosen={row.worker === shown?.worker}
                   onPick={
-                    activity.some(each => each.worker === row.worker)
+                    activity.length > 1 && activity.some(each => each.worker === row.worker)
                       ? () => setPicked(row.worker)
                       : undefined
                   }
@@ -139,7 +139,7 @@ interface RowProps {
   row: StragglerRow;
   most: number;
   chosen: boolean;
-  /** Show what the rank does meanwhile; nothing of that is known of most that are not late. */
+  /** Show what the rank does meanwhile, if there is another to pick; of most that are not late nothing is known. */
   onPick: (() => void) | undefined;
   onLate: () => void;
 }

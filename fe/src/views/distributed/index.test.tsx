@@ -1,4 +1,4 @@
-import { fireEvent, screen, within } from '@testing-library/react';
+import { cleanup, fireEvent, screen, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/distributed.json';
 import { readState } from '../../base/browser/host';
@@ -14,6 +14,21 @@ it('names the straggler, and what it does before it arrives', () => {
   expect(straggler.textContent).toContain('rank 1100%5.00 ms');
   expect(document.querySelector('[data-part=while-row]')!.textContent).toContain('prepare_batch');
   expect(document.querySelectorAll('[data-part=rank-bar]')).toHaveLength(3);
+});
+
+it('lets a rank be picked only where another one is shown', () => {
+  drawView(View, golden.distributed);
+  const pick = () => document.querySelector('[data-part=straggler-row] button[title=rank1]');
+  const { meanwhile } = golden.distributed;
+  expect(meanwhile).toHaveLength(1);
+  expect(pick()).toBeNull();
+  cleanup();
+  drawView(View, {
+    ...golden.distributed,
+    meanwhile: [{ ...meanwhile[0]!, worker: 'another' }, ...meanwhile],
+  });
+  fireEvent.click(pick()!);
+  expect(document.querySelector('[data-part=straggler-row][aria-current]')!.textContent).toContain('rank 1');
 });
 
 it('says that a map has no values, and names no missing steps', () => {

@@ -69,7 +69,9 @@ export function Peaks({ device, note, given, onGive }: Props) {
         }}
       >
         <TextField label="Other peaks" value={text} onChange={setText} placeholder="H100 SXM or bf16=989" />
-        <Button type="submit">Use</Button>
+        <Button type="submit" disabled={text.trim() === given}>
+          Use
+        </Button>
         {given !== '' && (
           <Button
             look="text"

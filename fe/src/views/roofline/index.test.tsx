@@ -45,6 +45,7 @@ it('says why the devices of the user are left out', () => {
 
 it('takes other peaks', () => {
   drawView(View, golden.roofline);
+  expect(screen.getByRole('button', { name: 'Use' })).toHaveProperty('disabled', true); // none are typed yet
   fireEvent.change(screen.getByLabelText('Other peaks'), { target: { value: 'bf16=800' } });
   fireEvent.click(screen.getByRole('button', { name: 'Use' }));
   expect(location.hash).toContain('peaks=bf16%3D800');

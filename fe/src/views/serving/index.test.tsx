@@ -1,4 +1,4 @@
-import { fireEvent, screen } from '@testing-library/react';
+import { fireEvent, screen, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/serving.json';
 import { drawView, serveGoldens } from '../../testing/view';
@@ -79,4 +79,15 @@ it('draws no more than a bar for each pixel', () => {
   );
   expect(path.match(/M/g)!.length).toBeLessThanOrEqual(501);
   expect(path).toContain('V10.0');
+});
+
+it('chooses a stall with the keys and opens it with Enter, which sorts on a title', async () => {
+  drawView(View, golden.serving);
+  const stalls = await screen.findByRole('grid', { name: 'serving-stalls' });
+  fireEvent.keyDown(stalls, { key: 'ArrowDown' });
+  expect(within(stalls).getByRole('row', { selected: true }).getAttribute('aria-rowindex')).toBe('2');
+  fireEvent.keyDown(within(stalls).getByRole('button', { name: 'Cause' }), { key: 'Enter' });
+  expect(location.hash).not.toContain('view=trace');
+  fireEvent.keyDown(stalls, { key: 'Enter' });
+  expect(location.hash).toContain('view=trace');
 });

@@ -60,6 +60,7 @@ interface Props<R> {
   /** Return the text that a search looks at; by default that of all text columns. */
   searchText?: (row: R) => string;
   selected?: string;
+  /** A row was chosen, or none; without it the table keeps the chosen row to itself, so that the keys can open it. */
   onSelect?: (row: R | undefined) => void;
   /** A row was double-clicked, or Enter was pressed on it. */
   onOpen?: (row: R) => void;
@@ -88,7 +89,10 @@ interface Props<R> {
 }
 
 export function DataTable<R extends object>(props: Props<R>) {
-  const { name, rows, columns, rowKey, sort, onSort, search, onSearch, selected, onSelect, onOpen } = props;
+  const { name, rows, columns, rowKey, sort, onSort, search, onSearch, onOpen } = props;
+  const [kept, setKept] = useState<string>();
+  const selected = props.onSelect ? props.selected : kept;
+  const onSelect = props.onSelect ?? ((row: R | undefined) => setKept(row && rowKey(row)));
   const scroller = useRef<HTMLDivElement>(null);
   useRestoredScroll(scroller, name);
   const [visibility, setVisibility] = useState<ColumnVisibilityState>(() => ({
@@ -159,7 +163,7 @@ export function DataTable<R extends object>(props: Props<R>) {
   );
   const move = (to: number) => {
     const row = shown[Math.min(Math.max(to, 0), shown.length - 1)];
-    if (row && onSelect) {
+    if (row) {
       onSelect(row.original);
       virtual.scrollToIndex(row === shown[0] ? 0 : shown.indexOf(row), { align: 'auto' });
     }
@@ -175,14 +179,15 @@ export function DataTable<R extends object>(props: Props<R>) {
       End: shown.length - 1,
     };
     const row = shown[position];
+    const isHere = event.target === event.currentTarget; // Enter on a title sorts
     if (event.key in targets) {
       event.preventDefault();
       move(targets[event.key]!);
-    } else if (event.key === 'Enter' && row && onOpen) {
+    } else if (event.key === 'Enter' && isHere && row && onOpen) {
       event.preventDefault();
       onOpen(row.original);
     } else if (event.key === 'Escape' && row) {
-      onSelect?.(undefined);
+      onSelect(undefined);
     } else if (event.key === 'ArrowRight' && row?.getCanExpand() && !row.getIsExpanded()) {
       event.preventDefault();
       row.toggleExpanded(true);
@@ -254,13 +259,13 @@ export function DataTable<R extends object>(props: Props<R>) {
         onClick={event => {
           const row = rowAt(event);
           if (row) {
-            onSelect?.(row.id === selected ? undefined : row.original);
+            onSelect(row.id === selected ? undefined : row.original);
           }
         }}
         onDoubleClick={event => {
           const row = rowAt(event);
           if (row) {
-            onSelect?.(row.original);
+            onSelect(row.original);
             onOpen?.(row.original);
           }
         }}

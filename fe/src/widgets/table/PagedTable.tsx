@@ -94,10 +94,11 @@ export function PagedTable<R>(props: Props<R>) {
       End: count - 1,
     };
     const row = rowAt(position);
+    const isHere = event.target === event.currentTarget; // Enter on a title sorts
     if (event.key in targets && count > 0) {
       event.preventDefault();
       move(targets[event.key]!);
-    } else if (event.key === 'Enter' && row) {
+    } else if (event.key === 'Enter' && isHere && row) {
       onOpen?.(row);
     }
   };
