@@ -298,7 +298,14 @@ def _judge_late_advice(match: re.Match[str], context: Context) -> str | None:
     )
     if not named <= context.late:
         return f"late are {context.late}"
-    return context.at_most(us(match["gain"]), context.truth.cause_cost, "the gain")
+    truth, rows = context.truth, all(each.kind == "rows" for each in context.plan.causes)
+    return context.at_most(us(match["gain"]), truth.split_cost if rows else truth.cause_cost, "the gain")
+
+
+def _judge_even_split(match: re.Match[str], context: Context) -> str | None:
+    if not any(each.kind == "rows" for each in context.plan.causes):
+        return "no rank has more rows"
+    return context.at_most(us(match["saving"]), context.truth.split_cost, "the saving")
 
 
 def _judge_nobody_late(match: re.Match[str], context: Context) -> str | None:
@@ -460,6 +467,7 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
         r"\[(?P<theirs>\d+),1,1\] on the (?:median|other) rank\.",
         _judge_more_work,
     ),
+    (rf"Split evenly, the same work would save (?P<saving>{NUMBER}) per step\.", _judge_even_split),
     (rf"Find out why (?P<name>.+) (?:is|are) late: saves up to (?P<gain>{NUMBER}),.*", _judge_late_advice),
     (rf"Look into {SHARED_OPERATOR}: saves up to (?P<gain>{NUMBER}),.*", _judge_shared_advice),
     (r"No delay is attributed to any rank\.|No small group of ranks causes most of it\.", nothing_else),

@@ -15,7 +15,7 @@ import numpy as np
 from tests.support.jobs import ready_member
 from tests.support.random_jobs.plan import JobPlan
 from tests.support.simulation.files import RecordedJob, RecordedSpan
-from tests.support.simulation.simulator import Collective, Host, SimulatedKernel, Simulation
+from tests.support.simulation.simulator import Collective, Delay, Host, SimulatedKernel, Simulation
 from tests.support.traces import read_bytes
 from torch_tb_profiler.analyses.distributed.job_path import RankPath, reduce_path
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
@@ -96,6 +96,16 @@ class JobTruth:
     def cause_cost(self) -> float:
         """What the late ranks cost the job per step."""
         return 0.0 if not self.plan.causes else self._cost(self.plan.without(cause=True))
+
+    @cached_property
+    def split_cost(self) -> float:
+        """What more rows of a rank cost the job per step beyond as many rows on every rank."""
+        simulation = self.plan.simulation
+        ranks = range(len(simulation.programs))
+        more = sum(each.factor - 1 for each in simulation.delays if each.kind == "rows") / len(ranks)
+        others = [each for each in simulation.delays if each.kind != "rows"]
+        even = [Delay("rows", rank, factor=1 + more) for rank in ranks]
+        return self._cost(replace(simulation, delays=[*others, *even], _ends={}, _arrived={}))
 
     def cost_of(self, ranks: Collection[int]) -> float:
         """What the lateness of these ranks alone costs the job per step."""

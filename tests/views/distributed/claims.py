@@ -109,11 +109,18 @@ CLAIMS = [
     ),
     Claim(
         "Work is uneven: {rank} computes {ratio} × as long as {other}, as {name} runs on {size} instead of "
-        "{typical}. Split evenly, the same work would save {saving} {per_step}.",
-        r"Work is uneven: rank 3 computes 0\.\d+ × as long as the median rank, .* would save ",
+        "{typical}.",
+        r"Work is uneven: rank 3 computes 0\.\d+ × as long as the median rank, ",
         job(Delay("rows", 3, factor=0.6)),
         "its kernels take as short on equal sizes",
         job(Delay("device", 3, factor=0.6)),
+    ),
+    Claim(
+        "Split evenly, the same work would save {saving} {per_step}.",
+        r"Split evenly, the same work would save \d",
+        job(Delay("rows", 3, factor=0.6)),
+        "all ranks have as little",
+        job(*(Delay("rows", rank, factor=0.6) for rank in range(4))),
     ),
     Claim(
         "{names} may be {noun} ({cost} {per_step}), but {steps} enough to tell.",

@@ -14,6 +14,7 @@ from tests.support.simulation.simulator import Delay, Host, Simulation, ddp, fsd
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
+from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.view import Members, NoParams
 from torch_tb_profiler.views._shared.job.members import judge_members
 from torch_tb_profiler.views._shared.job.verdict import verdict_headline
@@ -265,6 +266,38 @@ def test_what_no_single_rank_causes_is_advised_on_too(
             assert found[0].gain_ns == max(judge(job).imbalance or 0, turns.per_step if turns is not None else 0)
         if costs is not None:
             assert found[0].gain_ns == pytest.approx(costs, rel=0.1)
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+def test_larger_work_of_a_straggler_saves_no_more_than_an_even_split(rank: int) -> None:
+    """Rank 3 has 1.4 times the rows: the four ranks have to compute 1.1 times the rows each."""
+    job = Simulation(ddp(4), steps=8, delays=[Delay("rows", 3, factor=1.4)], jitter=0.001).run()
+    _, payload = both(job, rank)
+    suspect = judge(job).suspect
+    (advice,) = [each for each in payload.recommendations if each.id == "straggler"]
+    assert suspect is not None and advice.gain_ns == pytest.approx(0.75 * suspect.cost, rel=0.05)
+    assert f"Split evenly, the same work would save {format_duration(advice.gain_ns)} per step." in plain(
+        advice.text
+    )
+
+
+@pytest.mark.parametrize(
+    ("delays", "only"),
+    [
+        ([Delay("device", 3, factor=1.4)], None),
+        ([Delay("rows", 3, factor=1.4), Delay("host", 3, us=2000)], None),  # only its kernels can be split
+        ([Delay("rows", 3, factor=1.4)], [0, 1, 3]),  # of the missing rank's work nothing is known
+    ],
+)
+def test_what_cannot_be_split_evenly_saves_what_the_straggler_costs(
+    delays: Sequence[Delay], only: Sequence[int] | None
+) -> None:
+    job = Simulation(ddp(4), steps=8, delays=delays, jitter=0.001).run()
+    _, payload = both(job, 3, only)
+    suspect = judge_members(job.members(only)).verdict.suspect
+    (advice,) = [each for each in payload.recommendations if each.id == "straggler"]
+    assert suspect is not None and advice.gain_ns == suspect.cost
+    assert "Split evenly" not in plain(advice.text)
 
 
 def judge(job: RecordedJob) -> StragglerVerdict:

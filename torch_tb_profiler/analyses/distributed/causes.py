@@ -23,6 +23,9 @@ from torch_tb_profiler.base.markers import is_data_loading
 MIN_DEVICE_SHARE = 0.5
 """The device is the cause if kernels make up at least this share of the difference to the median rank."""
 
+MIN_DIVISIBLE_SHARE = 0.9
+"""Other ranks could take over a rank's extra work if kernels of larger sizes make up at least this share of it."""
+
 MIN_NAMED_SHARE = 0.2
 """A frame, operator, or kernel is named as the cause if it makes up at least this share of the difference."""
 
@@ -66,6 +69,7 @@ class StragglerCause(msgspec.Struct, frozen=True):
     collective  an example: the collective for which the rank was latest
     ratio   of a slower device: time of its kernels over that of the same kernels on the median rank
     resized  of more work: the kernel whose size shows it, None if the rank runs additional kernels
+    divisible  nearly all of the difference is kernels of larger sizes
     operator  for a frame: the operator or annotation that makes up most of the difference, None if none does
     short_name  of a named kernel
     """
@@ -81,6 +85,7 @@ class StragglerCause(msgspec.Struct, frozen=True):
     operator: str | None = None
     short_name: str | None = None
     resized: ResizedKernel | None = None
+    divisible: bool = False
 
 
 class SlowerDevices(msgspec.Struct, frozen=True):
@@ -115,7 +120,9 @@ def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> 
         return StragglerCause(
             "slower_device", member, "device", "kernel", kernel.time / steps, typical, latest, speed.ratio
         )
-    resized = find_resized_kernel(comparison.job, member, activity.excess / steps) if on_device else None
+    extra = activity.excess / steps
+    resized = find_resized_kernel(comparison.job, member, extra) if on_device else None
+    divisible = find_resized_kernel(comparison.job, member, extra, MIN_DIVISIBLE_SHARE) is not None
     named = _largest(activity.kernels if on_device else activity.host, MIN_NAMED_SHARE * activity.excess)
     frame = None if on_device else _largest(activity.frames, MIN_NAMED_SHARE * activity.excess)
     if frame is not None and frame.excess < MAJORITY_SHARE * frame.time:
@@ -143,6 +150,7 @@ def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> 
             operator=operator,
             short_name=activity.short_names.get(named.name) if where == "device" else None,
             resized=resized,
+            divisible=divisible and resized is not None,
         )
     category = max(activity.categories, key=lambda category: category.excess)
     time, typical = category.time / steps, (category.median or 0) / steps

@@ -77,9 +77,11 @@ def find_uneven_work(job: DistributedJob) -> UnevenWork | None:
     return max(found, key=lambda each: abs(each.ratio - 1), default=None)
 
 
-def find_resized_kernel(job: DistributedJob, member: int, difference: float) -> ResizedKernel | None:
-    """Return the kernel of other sizes with most of a difference (ns per step), or None if sizes don't
-    explain it."""
+def find_resized_kernel(
+    job: DistributedJob, member: int, difference: float, share: float = MIN_RESIZED_SHARE
+) -> ResizedKernel | None:
+    """Return the kernel of other sizes with most of a difference (ns per step), or None if sizes don't explain
+    `share` of it."""
     mine, others = _by_name(job.sources[member]), _others_by_name(job, member)
     explained: list[tuple[float, ResizedKernel]] = []
     for name, here in mine.items():
@@ -89,7 +91,7 @@ def find_resized_kernel(job: DistributedJob, member: int, difference: float) -> 
         part = here.time - there.time
         if part * difference > 0:
             explained.append((abs(part), ResizedKernel(name, here.size, there.size)))
-    if sum(part for part, _ in explained) < MIN_RESIZED_SHARE * abs(difference):
+    if sum(part for part, _ in explained) < share * abs(difference):
         return None
     return max(explained, key=lambda each: each[0])[1] if explained else None
 

@@ -86,6 +86,8 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     causes   why those of `ranks` are late of which it is known, in their order
     cost_is_limit  `suspect` costs at most that: ranks are missing, or it passes messages on, whose cost the replay
                   can't tell from the waiting that a pipeline has in any case
+    even_split  if each of `ranks` is late as its kernels are larger, and all ranks are compared: ns per step that
+                the same work, spread evenly, would save, since it has to be done by some rank; else None
     missing_cost  ns per step that ranks that aren't compared cost at most; None if that is not worth naming, or
                   all are compared
     once     the rank whose lateness in few steps stands out, None if there is none or it is one of `ranks`
@@ -100,6 +102,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     imbalance: float | None = None
     communication: CommunicationShare | None = None
     causes: tuple[StragglerCause, ...] = ()
+    even_split: float | None = None
     missing_cost: float | None = None
     once: LateOnce | None = None
     cost_is_limit: bool = False
@@ -201,6 +204,8 @@ def judge_ranks(
         slower_devices = find_slower_devices(comparison.job)
     elif any(cause.kind == "slower_device" for cause in causes):
         slower_devices = _find_more_slower_devices(comparison, named)
+    can_split = coverage.complete and not passes_messages and len(causes) == len(named)
+    can_split = can_split and all(cause.divisible for cause in causes)
     return StragglerVerdict(
         kind="straggler" if suspect else "uncertain" if uncertain else "balanced",
         suspect=suspect,
@@ -213,6 +218,7 @@ def judge_ranks(
         slower_devices=slower_devices,
         communication=_communication_share(comparison, totals, named),
         causes=causes,
+        even_split=min(costs.even_split, suspect.cost) if suspect and can_split else None,
         missing_cost=missing_cost,
         once=once,
         # A missing rank may be as late: then the others wait as long without the one that is named.

@@ -15,7 +15,7 @@ from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.grammar import agree, share_base, with_article
 from torch_tb_profiler.model.health import HealthNote, is_truncated
 from torch_tb_profiler.view import Members, NoParams
-from torch_tb_profiler.views._shared.job.causes import cause_sentence
+from torch_tb_profiler.views._shared.job.causes import cause_sentence, even_split_sentence
 from torch_tb_profiler.views._shared.job.exposed import (
     MAX_RANKS_READ,
     CommunicationParts,
@@ -228,6 +228,9 @@ def _straggler_advice(
     cause = cause_sentence(comparison, known, time_base(comparison)) if known is not None else ()
     cost = verdict.suspect.cost if verdict.suspect is not None else 0.0
     names = plain(rank_names([comparison.sources[member] for member in sorted(late)], capital=False))
+    split: Text = ()
+    if verdict.even_split is not None:  # some rank has to do the work
+        cost, split = verdict.even_split, even_split_sentence(comparison, verdict.even_split)
     remedies = [text("{title}.", title=each.title) for each in repeated]
     advice = _job_advice(
         "straggler",
@@ -236,7 +239,7 @@ def _straggler_advice(
             names="this rank" if late == [position] else names,
             are=agree(len(late), "is", "are"),
         ),
-        sentences(verdict_headline(members, verdict), cause, *remedies),
+        sentences(verdict_headline(members, verdict), cause, split, *remedies),
         cost,
         average,
         "a straggler",

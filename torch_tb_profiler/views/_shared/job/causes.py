@@ -175,15 +175,23 @@ def slower_devices_sentence(comparison: RankComparison, found: SlowerDevices) ->
 
 def uneven_work_sentence(comparison: RankComparison, uneven: UnevenWork, saving: float) -> Text:
     """Say which rank has more or less work than the others, what shows it, and what an even split would save."""
-    return text(
+    difference = text(
         "Work is uneven: {rank} computes {ratio} × as long as {other}, as {name} runs on {size} instead of "
-        "{typical}. Split evenly, the same work would save {saving} {per_step}.",
+        "{typical}.",
         rank=rank_names([comparison.sources[uneven.member]], capital=False),
         ratio=f"{uneven.ratio:.2f}",
         other="the other rank" if len(comparison.sources) == 2 else "the median rank",
         name=shorten_name(uneven.kernel.name),
         size=_differing_dimensions(uneven.kernel.size, uneven.kernel.typical_size),
         typical=_differing_dimensions(uneven.kernel.typical_size, uneven.kernel.size),
+    )
+    return sentences(difference, even_split_sentence(comparison, saving))
+
+
+def even_split_sentence(comparison: RankComparison, saving: float) -> Text:
+    """Say what the work of all ranks would save if each had as much of it."""
+    return text(
+        "Split evenly, the same work would save {saving} {per_step}.",
         saving=format_duration(saving),
         per_step=time_base(comparison),
     )
