@@ -11,7 +11,7 @@ serveGoldens(golden);
 
 it('says what limits the step, and what each target would save', () => {
   drawView(View, golden.critical_path);
-  expect(screen.getByRole('heading', { level: 1 }).textContent).toMatch(/is host-bound: /);
+  expect(screen.getByRole('heading', { level: 1 }).textContent).toMatch(/is likely host-bound: /);
   const table = within(screen.getByRole('grid', { name: 'what-if targets' }));
   const row = table.getByRole('row', { name: /Data loading/ });
   expect(row.textContent).toContain('330 µs');
