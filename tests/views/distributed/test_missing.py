@@ -116,7 +116,7 @@ def test_the_cost_of_a_straggler_is_at_most_what_it_is_while_a_later_rank_is_mis
     payload = distributed_payload(job(Delay("host", 1, us=5000), Delay("host", 3, us=9000)).run())
     assert re.match(
         r"Rank 1 is a straggler: of the ranks found, it arrives last at 5 of 5 collectives and costs every other "
-        r"rank up to 4\.9. ms per step\.",
+        r"rank up to (?:4\.9\d|5\.00) ms per step\.",
         plain(payload.headline),
     )
 
