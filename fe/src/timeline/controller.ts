@@ -10,7 +10,15 @@ import { TILE_BUCKETS, levelOf, TileStore, type Span } from './tiles/store';
 import type { Samples, Tile } from './tiles/tile';
 import { ticks } from '../base/ticks';
 import { locateEvent, visibleSlice, sliceInDirection, type Direction } from './lookup';
-import { windowAround, clampWindow, openingWindow, panWindow, fullWindow, zoomWindow } from './viewport';
+import {
+  windowAround,
+  clampWindow,
+  extentOf,
+  openingWindow,
+  panWindow,
+  fullWindow,
+  zoomWindow,
+} from './viewport';
 
 const REST_MS = 250;
 const NO_HIGHLIGHTS: Highlights = { area: null, marks: [], selected: null, arrows: [], highlight: null };
@@ -54,7 +62,7 @@ export class Controller {
     private readonly events: ControllerEvents,
     window: Span | null,
   ) {
-    this.extent = { begin: payload.begin_ns, end: Math.max(payload.end_ns, payload.begin_ns + 1) };
+    this.extent = extentOf(payload);
     this.window = clampWindow(window ?? openingWindow(payload), this.extent);
     this.tiles = this.storeOf('tile');
     this.samples = new TileStore(

@@ -10,6 +10,12 @@ export function fullWindow(extent: Span): Span {
   return { begin: Math.floor(extent.begin - margin), end: Math.ceil(extent.end + margin) };
 }
 
+/** Return the time that a trace spans. */
+export const extentOf = (payload: { begin_ns: number; end_ns: number }): Span => ({
+  begin: payload.begin_ns,
+  end: Math.max(payload.end_ns, payload.begin_ns + 1),
+});
+
 /** Return the window that the page opens with: all slices, even if marks and counters lie outside. */
 export const openingWindow = (payload: { first_begin_ns: number; first_end_ns: number }): Span =>
   fullWindow({ begin: payload.first_begin_ns, end: payload.first_end_ns });

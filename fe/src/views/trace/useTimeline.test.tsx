@@ -42,6 +42,19 @@ it('says the time of day where the clock is known to be the wall, else the time 
   expect(time(null)).not.toContain(':');
 });
 
+it('knows whether the whole trace is shown', () => {
+  location.hash = '#pytorch_profiler&p.pytorch_profiler.view=trace';
+  const payload = { ...(golden.trace as unknown as TracePayload), begin_ns: 0, end_ns: 10_000 };
+  const opened = { ...payload, first_begin_ns: 0, first_end_ns: 10_000 };
+  const { result } = renderHook(() => useTimeline(opened), { wrapper: Wrapper });
+  expect(result.current.whole).toBe(true);
+  act(() => result.current.change({ window: { begin: 5, end: 9 } }, true));
+  expect(result.current.whole).toBe(false);
+  const part = { ...payload, first_begin_ns: 0, first_end_ns: 5_000 };
+  location.hash = '#pytorch_profiler&p.pytorch_profiler.view=trace';
+  expect(renderHook(() => useTimeline(part), { wrapper: Wrapper }).result.current.whole).toBe(false);
+});
+
 const ALL: Span = { begin: 0, end: 100 };
 
 function timeline() {

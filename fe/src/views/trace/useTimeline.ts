@@ -8,7 +8,7 @@ import type { Controller } from '../../timeline/controller';
 import { buildLayout, laneBox, MAX_LANES, type Layout } from '../../timeline/draw/layout';
 import type { SlicePlace } from '../../timeline/draw/overlay';
 import type { Span } from '../../timeline/tiles/store';
-import { openingWindow } from '../../timeline/viewport';
+import { extentOf, fullWindow, openingWindow } from '../../timeline/viewport';
 import { type Moment, readTraceState, type TraceState, writeTraceState } from './state';
 
 /** Space below a slice that is scrolled into view. */
@@ -31,6 +31,7 @@ export function useTimeline(payload: TracePayload) {
     [select],
   );
   const shown = state.window ?? openingWindow(payload);
+  const all = fullWindow(extentOf(payload));
   const windows = useWindowHistory(controller, shown, window => change({ window }, true));
   const middle = (shown.begin + shown.end) / 2;
   const origin =
@@ -39,6 +40,8 @@ export function useTimeline(payload: TracePayload) {
     state,
     change,
     shown,
+    /** Whether the window shows the entire trace. */
+    whole: shown.begin <= all.begin && shown.end >= all.end,
     theme,
     controller,
     setController,
