@@ -158,7 +158,8 @@ def measure(trace: Trace, rounds: int) -> None:
 
 
 def write_grown_trace(trace: Trace, path: str | Path) -> None:
-    """Write all of a trace as a file."""
+    """Write all of a trace as a file, and the folders around it."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
     with open(path, "wb") as file:
         file.writelines(write_excerpt(trace, ExcerptRange()))
 

@@ -28,8 +28,8 @@ SAMPLE = next((Path(__file__).parents[1] / "samples" / "ddp").glob("rank0*.gz"))
 def test_the_trace_of_the_timeline_is_written_whole(tmp_path: Path) -> None:
     small = sample()
     trace = grow(small, 2 * len(small))
-    write_grown_trace(trace, tmp_path / "t.json")
-    written = read_bytes((tmp_path / "t.json").read_bytes())
+    write_grown_trace(trace, tmp_path / "log" / "run" / "t.json")
+    written = read_bytes((tmp_path / "log" / "run" / "t.json").read_bytes())
     assert len(trace) >= 2 * len(small)
     assert slice_mask(written).sum() == slice_mask(trace).sum() and steps(written).names == steps(trace).names
 

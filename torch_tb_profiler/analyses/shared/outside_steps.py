@@ -20,7 +20,6 @@ MIN_OUTSIDE_SHARE = 0.05
 """Smallest share of the time from the first step to the last that is worth naming; the profiler itself takes a
 little between two steps."""
 
-
 MAX_IN_STEPS_SHARE = 0.1
 """Code that runs for more than this share of the steps, such as the loop over them, explains no time outside."""
 
