@@ -121,6 +121,107 @@ static void check_search(void) {
     free(sorted), free(values), free(places);
 }
 
+// Rows with cells, some of which are asked for, in any order.
+static void check_cells(void) {
+    uint64_t length = draw(ENTRIES), count = draw(ENTRIES), codes = draw(NUMBERS);
+    size_t bytes = draw(2) ? 4 : 8;
+    int32_t *rows = room_for(length, 4), *wanted = room_for(count, 4), row = -1;
+    uint8_t *cells = room_for(length, bytes), *picked = room_for(count, bytes), *seen = room_for(codes, 1);
+    for (uint64_t i = 0; i < length; i++) rows[i] = row += 1 + (int32_t)draw(3);
+    for (uint64_t i = 0; i < length * bytes; i++) cells[i] = (uint8_t)(1 + draw(255));
+    bool ascending = draw(2);
+    int32_t last = 0;
+    for (uint64_t i = 0; i < count; i++) wanted[i] = last = ascending ? last + (int32_t)draw(4) : (int32_t)draw(80) - 1;
+    memset(picked, 0, count * bytes), memset(seen, 0, codes);
+    job_pick(rows, cells, length, bytes, wanted, count, picked), job_mark(wanted, count, seen, codes);
+    for (uint64_t i = 0; i < count; i++) {
+        uint8_t expected[8] = {0};
+        for (uint64_t at = 0; at < length; at++)
+            if (rows[at] == wanted[i]) memcpy(expected, &cells[at * bytes], bytes);
+        expect(!memcmp(expected, &picked[i * bytes], bytes));
+    }
+    for (uint64_t code = 0; code < codes; code++) {
+        bool found = false;
+        for (uint64_t i = 0; i < count; i++) found |= wanted[i] == (int32_t)code;
+        expect(seen[code] == found);
+    }
+    free(rows), free(wanted), free(cells), free(picked), free(seen);
+}
+
+enum { MOMENTS = 60 };
+
+typedef struct {
+    int64_t *starts, *ends;
+    uint64_t count;
+} Set;
+
+// A set, and in `within` which of the first moments it covers.
+static Set draw_set(bool *within) {
+    uint64_t count = draw(ENTRIES);
+    Set set = {room_for(count, 8), room_for(count, 8), 0};
+    int64_t *starts = draw_numbers(count, MOMENTS), *ends = room_for(count, 8);
+    memset(within, 0, MOMENTS);
+    if (draw(4)) sort(starts, count);
+    bool sorted = true;
+    int64_t last = -1;
+    for (uint64_t i = 0; i < count; i++) {
+        ends[i] = starts[i] + (int64_t)draw(8) - 2;
+        if (ends[i] > MOMENTS) ends[i] = MOMENTS;
+        if (ends[i] <= starts[i]) continue;
+        sorted &= starts[i] >= last, last = starts[i];
+        for (int64_t at = starts[i]; at < ends[i]; at++) within[at] = true;
+    }
+    int64_t made = job_merge(starts, ends, count, set.starts, set.ends);
+    expect(sorted ? made >= 0 : made == -1);
+    if (made < 0) {
+        made = 0;
+        memset(within, 0, MOMENTS);
+    }
+    set.count = (uint64_t)made;
+    free(starts), free(ends);
+    return set;
+}
+
+// What a set covers, in intervals of which no two touch.
+static void check_set(Set set, const bool *within) {
+    bool covered[MOMENTS] = {false};
+    for (uint64_t i = 0; i < set.count; i++) {
+        expect(set.starts[i] < set.ends[i] && (!i || set.starts[i] > set.ends[i - 1]));
+        for (int64_t at = set.starts[i]; at < set.ends[i]; at++) covered[at] = true;
+    }
+    expect(!memcmp(covered, within, MOMENTS));
+}
+
+static void check_sets(void) {
+    bool within[MOMENTS], other_within[MOMENTS], expected[MOMENTS];
+    Set one = draw_set(within), other = draw_set(other_within);
+    check_set(one, within), check_set(other, other_within);
+    for (int how = 0; how < 3; how++) {
+        uint64_t room = one.count + other.count;
+        Set made = {room_for(room, 8), room_for(room, 8), 0};
+        made.count = job_combine(
+            how, one.starts, one.ends, one.count, other.starts, other.ends, other.count, made.starts, made.ends
+        );
+        for (int at = 0; at < MOMENTS; at++)
+            expected[at] = how == 0   ? within[at] || other_within[at]
+                           : how == 1 ? within[at] && other_within[at]
+                                      : within[at] && !other_within[at];
+        check_set(made, expected);
+        free(made.starts), free(made.ends);
+    }
+    uint64_t count = draw(ENTRIES);
+    int64_t *times = draw_numbers(count, MOMENTS + 2), *covered = room_for(count, 8), *before = zeros(one.count + 1);
+    for (uint64_t i = 0; i < one.count; i++) before[i + 1] = before[i] + one.ends[i] - one.starts[i];
+    job_covered(one.starts, one.ends, before, one.count, times, count, covered);
+    for (uint64_t i = 0; i < count; i++) {
+        int64_t sum = 0;
+        for (int64_t at = 0; at < MOMENTS && at < times[i]; at++) sum += within[at];
+        expect(covered[i] == sum);
+    }
+    free(times), free(covered), free(before);
+    free(one.starts), free(one.ends), free(other.starts), free(other.ends);
+}
+
 static Moments draw_moments(uint64_t count, uint64_t ranks, uint64_t stalls) {
     return (Moments){draw_numbers(count, ranks), draw_numbers(count, stalls + 1), draw_times(count)};
 }
@@ -211,6 +312,8 @@ int main(int count, char **arguments) {
     for (long i = 0; i < drawn; i++) {
         check_columns();
         check_search();
+        check_cells();
+        check_sets();
         stalled += check_job();
     }
     printf("%ld drawn, %ld with a stall\n", drawn, stalled);

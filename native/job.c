@@ -6,10 +6,16 @@
 //     job_ordinals  which of the entries with its number each one is
 //     job_order     the entries by number, those with one number as they were
 //     job_search    where values lie among sorted ones
+//     job_mark      which codes occur
+//     job_pick      the cells of some rows in a sparse column
+//     job_merge     the union of intervals
+//     job_combine   the union, intersection or difference of two sets of intervals
+//     job_covered   how much time before each of some a set covers
 //     job_replay    how much earlier everything ends
 
 #include "bytes.h"
 #include "crash.h"
+#include "sets.h"
 
 #if defined(_WIN32)
 #define API __declspec(dllexport)
@@ -17,7 +23,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 1, LANES = 8 };
+enum { ABI = 2, LANES = 8 };
 
 API uint32_t job_abi(void) { return ABI; }
 
@@ -70,32 +76,108 @@ API void job_order(const int64_t *number, size_t count, int64_t *next, int64_t *
 
 static inline bool is_before(int64_t one, int64_t value, bool right) { return one < value || (right && one == value); }
 
-// How many of the sorted entries are less than each value (or, with `right`, no more than it). Each search begins where
-// the one before ended, as values mostly ascend.
+// How many of the sorted entries are less than a value (or, with `right`, no more than it), looked for from a place on.
+static inline size_t find(const int64_t *sorted, size_t length, int64_t value, bool right, size_t place) {
+    size_t low, high, step = 1; // it is in [low, high]
+    if (place < length && is_before(sorted[place], value, right)) {
+        for (low = place + 1, high = low; high < length && is_before(sorted[high], value, right); step *= 2) {
+            low = high + 1;
+            high = length - low > step ? low + step : length;
+        }
+    } else {
+        for (high = place, low = place; low && !is_before(sorted[low - 1], value, right); step *= 2) {
+            high = low - 1;
+            low = high > step ? high - step : 0;
+        }
+    }
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (is_before(sorted[middle], value, right)) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+// Each search begins where the one before ended, as values mostly ascend.
 API void job_search(
     const int64_t *sorted, size_t length, const int64_t *values, size_t count, bool right, int64_t *places
 ) {
     size_t place = 0;
     begin_reading();
+    for (size_t i = 0; i < count; i++) places[i] = (int64_t)(place = find(sorted, length, values[i], right, place));
+    end_reading();
+}
+
+// Sets seen[code] for each code; one that isn't 0..codes-1 stands for nothing.
+API void job_mark(const int32_t *code, size_t count, uint8_t *seen, size_t codes) {
+    begin_reading();
+    for (size_t i = 0; i < count; i++)
+        if (code[i] >= 0 && (size_t)code[i] < codes) seen[code[i]] = 1;
+    end_reading();
+}
+
+// Writes the cell of each wanted row that has one, of 4 or 8 bytes; the others stay. Rows with cells ascend.
+API void job_pick(
+    const int32_t *rows, const void *cells, size_t length, size_t bytes, const int32_t *wanted, size_t count, void *picked
+) {
+    size_t place = 0;
+    begin_reading();
     for (size_t i = 0; i < count; i++) {
-        size_t low, high, step = 1; // the place is in [low, high]
-        if (place < length && is_before(sorted[place], values[i], right)) {
-            for (low = place + 1, high = low; high < length && is_before(sorted[high], values[i], right); step *= 2) {
-                low = high + 1;
-                high = length - low > step ? low + step : length;
-            }
-        } else {
-            for (high = place, low = place; low && !is_before(sorted[low - 1], values[i], right); step *= 2) {
-                high = low - 1;
-                low = high > step ? high - step : 0;
-            }
+        if (i && wanted[i] < wanted[i - 1]) place = 0;
+        size_t step = 1, high = place;
+        while (high < length && rows[high] < wanted[i]) {
+            place = high + 1;
+            high = length - place > step ? place + step : length;
+            step *= 2;
         }
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (is_before(sorted[middle], values[i], right)) low = middle + 1;
+        while (place < high) {
+            size_t middle = place + (high - place) / 2;
+            if (rows[middle] < wanted[i]) place = middle + 1;
             else high = middle;
         }
-        places[i] = (int64_t)(place = low);
+        if (place == length || rows[place] != wanted[i]) continue;
+        if (bytes == 4) memcpy((uint8_t *)picked + i * 4, (const uint8_t *)cells + place * 4, 4);
+        else memcpy((uint8_t *)picked + i * 8, (const uint8_t *)cells + place * 8, 8);
+    }
+    end_reading();
+}
+
+API int64_t job_merge(
+    const int64_t *starts, const int64_t *ends, size_t count, int64_t *made_starts, int64_t *made_ends
+) {
+    begin_reading();
+    int64_t made = merge_intervals(starts, ends, count, made_starts, made_ends);
+    end_reading();
+    return made;
+}
+
+// `how`: 0 for the union of two sets, 1 for their intersection, 2 for what only the first one has.
+API size_t job_combine(
+    int how, const int64_t *starts, const int64_t *ends, size_t count, const int64_t *other_starts,
+    const int64_t *other_ends, size_t other_count, int64_t *made_starts, int64_t *made_ends
+) {
+    size_t (*const functions[])(
+        const int64_t *, const int64_t *, size_t, const int64_t *, const int64_t *, size_t, int64_t *, int64_t *
+    ) = {unite, intersect, subtract};
+    begin_reading();
+    size_t made = functions[how](starts, ends, count, other_starts, other_ends, other_count, made_starts, made_ends);
+    end_reading();
+    return made;
+}
+
+// How much time before each of some times a set covers. before[i] is the time in the i intervals that come first.
+API void job_covered(
+    const int64_t *starts, const int64_t *ends, const int64_t *before, size_t length, const int64_t *times, size_t count,
+    int64_t *covered
+) {
+    size_t place = 0;
+    begin_reading();
+    for (size_t i = 0; i < count; i++) {
+        place = find(starts, length, times[i], true, place);
+        covered[i] = before[place];
+        // The last one that has started may end after the time.
+        if (place && ends[place - 1] > times[i])
+            covered[i] = (int64_t)((uint64_t)covered[i] - ((uint64_t)ends[place - 1] - (uint64_t)times[i]));
     }
     end_reading();
 }

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 Int64 = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.integer[Any]]
+
+Operation = Literal["union", "intersection", "difference"]
 
 _MIN_LENGTH = 1_000
 """Entries of a column from which on it is worth a call."""
@@ -23,6 +25,11 @@ class ColumnFunctions(NamedTuple):
     ordinals  (numbers, count) -> which of the entries with its number each one is
     order     (numbers, count) -> the stable order by number
     search    `np.searchsorted`: (sorted values, values, whether to the right of equal ones)
+    mark      (codes, count) -> which of the codes 0..count-1 occur
+    pick      (rows that have a cell, their cells, wanted rows, result that it fills where a wanted row has one)
+    merge     `intervals.merge` of starts and ends, None if the starts don't ascend
+    combine   a set of starts and ends, and another -> their union, intersection or difference
+    covered   `intervals.covered_time_before`: (starts, ends, times)
     """
 
     lowest: Callable[[Numbers, Int64, int], Int64]
@@ -31,6 +38,11 @@ class ColumnFunctions(NamedTuple):
     ordinals: Callable[[Numbers, int], Int64]
     order: Callable[[Numbers, int], Int64]
     search: Callable[[Int64, Int64, bool], Int64]
+    mark: Callable[[Numbers, int], npt.NDArray[np.bool_]]
+    pick: Callable[[Numbers, npt.NDArray[Any], Numbers, npt.NDArray[Any]], None]
+    merge: Callable[[Int64, Int64], tuple[Int64, Int64] | None]
+    combine: Callable[[Operation, tuple[Int64, Int64], tuple[Int64, Int64]], tuple[Int64, Int64]]
+    covered: Callable[[Int64, Int64, Int64], Int64]
 
 
 _functions: ColumnFunctions | None = None

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.base.arrays import search_sorted, sums_by_number
+from torch_tb_profiler.base.arrays import sums_by_number
+from torch_tb_profiler.base.compiled import column_functions
 
 Int64 = npt.NDArray[np.int64]
 
@@ -29,6 +30,13 @@ NO_INTERVALS = Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
 
 def merge(starts: Int64, ends: Int64) -> Intervals:
     """Return the union of arbitrary intervals; those with end <= start cover nothing."""
+    if functions := column_functions(len(starts)):
+        merged = functions.merge(starts, ends)
+        if merged is None:
+            order = np.argsort(starts, kind="stable")
+            merged = functions.merge(starts[order], ends[order])
+        assert merged is not None  # they are in order now
+        return Intervals(*merged)
     nonempty = ends > starts
     if not nonempty.all():
         starts, ends = starts[nonempty], ends[nonempty]
@@ -49,6 +57,11 @@ def merge(starts: Int64, ends: Int64) -> Intervals:
 
 def union(*sets: Intervals) -> Intervals:
     """Return the union of merged sets."""
+    if functions := column_functions(sum(len(s.starts) for s in sets)):
+        united = sets[0]
+        for each in sets[1:]:
+            united = Intervals(*functions.combine("union", united, each))
+        return united
     return merge(
         np.concatenate([s.starts for s in sets]) if sets else NO_INTERVALS.starts,
         np.concatenate([s.ends for s in sets]) if sets else NO_INTERVALS.ends,
@@ -64,6 +77,8 @@ def intersect(a: Intervals, b: Intervals) -> Intervals:
     """Return the time covered by both merged sets."""
     if len(a.starts) == 0 or len(b.starts) == 0:
         return NO_INTERVALS
+    if functions := column_functions(len(a.starts) + len(b.starts)):
+        return Intervals(*functions.combine("intersection", a, b))
     # Interval i of `a` meets intervals lo[i]..hi[i]-1 of `b`.
     lo = np.searchsorted(b.ends, a.starts, "right")
     hi = np.searchsorted(b.starts, a.ends, "left")
@@ -80,6 +95,8 @@ def subtract(a: Intervals, b: Intervals) -> Intervals:
     """Return the time covered by merged `a` and not by merged `b`."""
     if len(a.starts) == 0 or len(b.starts) == 0:
         return a
+    if functions := column_functions(len(a.starts) + len(b.starts)):
+        return Intervals(*functions.combine("difference", a, b))
     return intersect(a, _complement(b, int(a.starts[0]), int(a.ends[-1])))
 
 
@@ -95,6 +112,8 @@ def covered_time_between(merged: Intervals, times: Int64) -> Int64:
 
     The k >= 1 times ascend; they may repeat.
     """
+    if functions := column_functions(len(times)):
+        return np.diff(functions.covered(merged.starts, merged.ends, times))
     # Intervals are searched among times, not times among intervals, because there are fewer intervals.
     first = np.searchsorted(times, merged.starts, "left")
     started = np.cumsum(np.bincount(first, minlength=len(times) + 1))[: len(times)]
@@ -111,7 +130,9 @@ def covered_time(merged: Intervals, begins: Int64, ends: Int64) -> Int64:
 
 def covered_time_before(merged: Intervals, times: Int64) -> Int64:
     """Return the ns that a merged set covers before each time, int64[k]."""
-    return _covered_before(merged, times, search_sorted(merged.starts, times, "right"))
+    if functions := column_functions(len(times)):
+        return functions.covered(merged.starts, merged.ends, times)
+    return _covered_before(merged, times, np.searchsorted(merged.starts, times, "right"))
 
 
 def _covered_before(merged: Intervals, times: Int64, started: Int64) -> Int64:

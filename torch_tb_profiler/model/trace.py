@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.base.compiled import column_functions
 from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.model.hardware_catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthNote
@@ -168,14 +169,15 @@ class Trace:
 
     def arg_int(self, key: str, rows: Int32 | None = None) -> Int64:
         """Return the integer argument `key` of all events (int64[n]) or of `rows` (int64[k]), or ABSENT."""
-        cells = self._arg_cells(key, rows)
         result = np.full(len(self) if rows is None else len(rows), ABSENT, np.int64)
-        if cells is None:
+        column = self.args.get(key)
+        if column is None:
             return result
-        where, values, column = cells
         if column.kind == "int":
-            result[where] = values
-        elif column.kind == "float":
+            _fill(result, column, rows)
+            return result
+        where, values = _cells(column, rows)
+        if column.kind == "float":
             finite = np.isfinite(values)
             result[where[finite]] = values[finite].astype(np.int64)
         elif column.dictionary:
@@ -184,12 +186,15 @@ class Trace:
 
     def arg_float(self, key: str, rows: Int32 | None = None) -> Float64:
         """Return the numeric argument `key` of all events (float64[n]) or of `rows` (float64[k]), or NaN."""
-        cells = self._arg_cells(key, rows)
         result = np.full(len(self) if rows is None else len(rows), np.nan)
-        if cells is None:
+        column = self.args.get(key)
+        if column is None:
             return result
-        where, values, column = cells
-        if column.kind in ("int", "float"):
+        if column.kind == "float":
+            _fill(result, column, rows)
+            return result
+        where, values = _cells(column, rows)
+        if column.kind == "int":
             result[where] = values
         elif column.dictionary:
             result[where] = np.array([_float_or_nan(text) for text in column.dictionary])[values]
@@ -200,28 +205,36 @@ class Trace:
 
         Events without it have NO_CODE. JSON is raw (`[32, 64]`), texts have no quotes, numbers are decimal.
         """
-        cells = self._arg_cells(key, rows)
         result = np.full(len(self) if rows is None else len(rows), NO_CODE, np.int32)
-        if cells is None:
+        column = self.args.get(key)
+        if column is None:
             return result, ()
-        where, values, column = cells
         if column.kind in ("text", "json"):
-            result[where] = values
+            _fill(result, column, rows)
             return result, column.dictionary
+        where, values = _cells(column, rows)
         distinct, codes = np.unique(values, return_inverse=True)
         result[where] = codes
         return result, [str(value) for value in distinct.tolist()]
 
-    def _arg_cells(self, key: str, rows: Int32 | None) -> tuple[Any, npt.NDArray[Any], ArgColumn] | None:
-        """Return (positions among `rows` that have the argument, their values, its column)."""
-        column = self.args.get(key)
-        if column is None:
-            return None
-        if rows is None:
-            return column.rows, column.values, column
-        cell = np.searchsorted(column.rows, rows)
-        where = np.flatnonzero(np.take(column.rows, cell, mode="clip") == rows) if len(column.rows) else cell[:0]
-        return where, column.values[cell[where]], column
+
+def _cells(column: ArgColumn, rows: Int32 | None) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the positions among `rows` (None: all events) that have an argument, and their values."""
+    if rows is None:
+        return column.rows, column.values
+    cell = np.searchsorted(column.rows, rows)
+    where = np.flatnonzero(np.take(column.rows, cell, mode="clip") == rows) if len(column.rows) else cell[:0]
+    return where, column.values[cell[where]]
+
+
+def _fill(result: npt.NDArray[Any], column: ArgColumn, rows: Int32 | None) -> None:
+    """Write the values of an argument where `rows` (None: all events) have one."""
+    functions = None if rows is None else column_functions(len(rows))
+    if functions is None or rows is None or column.values.dtype != result.dtype:
+        where, values = _cells(column, rows)
+        result[where] = values
+    else:
+        functions.pick(column.rows, column.values, rows, result)
 
 
 Recordings = Sequence[Trace]
@@ -257,11 +270,22 @@ def name_mask(
     return mask
 
 
+def rows_mask(trace: Trace, rows: Int32 | Int64) -> Bool:
+    """Return which events these rows are, bool[n]: quicker to look up other rows in than `np.isin`."""
+    mask = np.zeros(len(trace), np.bool_)
+    mask[rows] = True
+    return mask
+
+
 def distinct_codes(codes: Int32 | Int64) -> list[int]:
     """Return the codes that occur, ascending, without NO_CODE."""
-    seen = np.zeros(int(codes.max(initial=0)) + 2, np.bool_)  # the last cell is that of NO_CODE
+    highest, functions = int(codes.max(initial=0)), column_functions(len(codes))
+    if functions is not None and codes.dtype == np.int32:
+        codes_seen: list[int] = np.flatnonzero(functions.mark(codes, highest + 1)).tolist()
+        return codes_seen
+    seen = np.zeros(highest + 2, np.bool_)  # the last cell is that of NO_CODE
     seen[codes] = True
-    codes_seen: list[int] = np.flatnonzero(seen[:-1]).tolist()
+    codes_seen = np.flatnonzero(seen[:-1]).tolist()
     return codes_seen
 
 

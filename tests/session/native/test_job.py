@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -10,14 +11,17 @@ import pytest
 
 from tests.support.jobs import Job, tensor_and_data_parallel
 from tests.support.simulation.large_jobs import large_job
+from tests.support.traces import draw
 from torch_tb_profiler.analyses.distributed import compiled
 from torch_tb_profiler.analyses.distributed.compiled import ReplayColumns, use_replay_function
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, stable_order
+from torch_tb_profiler.base import intervals
 from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number, search_sorted
 from torch_tb_profiler.base.compiled import column_functions, use_column_functions
 from torch_tb_profiler.ingest.compiled import ABSENT
+from torch_tb_profiler.model.trace import NO_CODE, ArgColumn, ArgKind, distinct_codes
 from torch_tb_profiler.session.native.job import LIBRARY, JobFunctions, job_functions
 from torch_tb_profiler.view import Members, NoParams
 from torch_tb_profiler.views.distributed.build import build
@@ -62,6 +66,69 @@ def test_columns_agree(functions: JobFunctions, seed: int) -> None:
     in_python = results()
     use_column_functions(functions.columns)
     assert column_functions(LENGTH) is not None and column_functions(10) is None
+    assert results() == in_python
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_intervals_agree(functions: JobFunctions, seed: int) -> None:
+    """In any order, empty, touching, within each other, and alone."""
+    rng = np.random.default_rng(seed)
+    sets, longest = [], int(rng.integers(1, 200))
+    for count in (LENGTH, LENGTH // 3, 1):
+        starts = rng.integers(-50_000, 50_000, count)
+        if seed % 2:
+            starts.sort()
+        sets.append((starts, starts + rng.integers(-2, longest, count)))
+    times = rng.integers(-60_000, 60_000, LENGTH)
+    windows = times, times + rng.integers(-5, 5_000, LENGTH)
+
+    def results() -> list[list[int]]:
+        merged = [intervals.merge(*each) for each in sets]
+        made = [*merged, intervals.union(*merged), *(intervals.union(each) for each in merged)]
+        for one in merged:
+            for other in merged:
+                made += [intervals.intersect(one, other), intervals.subtract(one, other)]
+        covered = [
+            column
+            for each in merged
+            for column in (
+                intervals.covered_time(each, *windows),
+                intervals.covered_time_before(each, times),
+                intervals.covered_time_between(each, np.sort(times)),
+            )
+        ]
+        return [column.tolist() for column in (*(column for each in made for column in each), *covered)]
+
+    in_python = results()
+    use_column_functions(functions.columns)
+    assert results() == in_python
+    assert sum(map(len, in_python)) > LENGTH
+
+
+@pytest.mark.parametrize("kind", ["int", "float", "text", "json"])
+def test_arguments_and_codes_agree(functions: JobFunctions, kind: ArgKind) -> None:
+    rng = np.random.default_rng(5)
+    rows = np.flatnonzero(rng.random(LENGTH) < 0.5).astype(np.int32)
+    values = rng.integers(0, 3, len(rows)).astype({"int": np.int64, "float": np.float64}.get(kind, np.int32))
+    column = ArgColumn(kind, rows, values, ["1", "x", "2"])
+    trace = replace(draw("host cpu_op aten::mm 0 10"), args={"key": column})
+    asked = rng.permutation(LENGTH).astype(np.int32), np.arange(LENGTH, dtype=np.int32)
+    codes = rng.integers(NO_CODE, 900, LENGTH).astype(np.int32)
+
+    def results() -> list[str]:
+        found: list[object] = [distinct_codes(codes), distinct_codes(codes.astype(np.int64))]
+        for wanted in asked:
+            given, texts = trace.arg_codes("key", wanted)
+            found += [
+                trace.arg_int("key", wanted).tolist(),
+                trace.arg_float("key", wanted).tolist(),
+                given.tolist(),
+                texts,
+            ]
+        return list(map(repr, found))
+
+    in_python = results()
+    use_column_functions(functions.columns)
     assert results() == in_python
 
 
@@ -117,6 +184,13 @@ def test_numbers_beyond_a_column_do_not_reach_it(functions: JobFunctions) -> Non
             refused()
     with pytest.raises(ValueError, match="shape"):
         functions.columns.lowest(number, values[:1], 9)
+    with pytest.raises(ValueError, match="shape"):
+        functions.columns.merge(values, values[:1])
+    with pytest.raises(ValueError, match="shape"):
+        functions.columns.combine("union", (values, values), (values, values[:1]))
+    with pytest.raises(ValueError, match="shape"):
+        functions.columns.pick(number, values[:1], number, np.zeros(2, np.int64))
+    assert functions.columns.mark(np.array([-1, 0, 3], np.int32), 3).tolist() == [True, False, False]
 
 
 def test_jobs_whose_columns_name_what_is_not_there_do_not_reach_it(functions: JobFunctions) -> None:

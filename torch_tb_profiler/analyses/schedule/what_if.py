@@ -35,7 +35,7 @@ from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of
 from torch_tb_profiler.model.schedule.blocking import WaitKind
 from torch_tb_profiler.model.schedule.replay import replay
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE, Schedule, schedule
-from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, name_mask, rows_mask
 
 UNNAMED_TARGETS = ("data_loading", "allocator", "wait", "communication", "host", "device")
 """Targets without a name."""
@@ -202,7 +202,7 @@ def host_time_targets(
 def device_work_target(trace: Trace, rows: Int32, during: Intervals) -> WhatIfTarget:
     """Return the part of this device work in these intervals, on the device's own clock, as a target."""
     graph = schedule(trace)
-    items = np.isin(graph.items.row, rows)
+    items = rows_mask(trace, rows)[graph.items.row]
     device = np.zeros(len(items), np.int64)
     mine = graph.items.row[items]
     device[items] = covered_time(during, trace.events.start[mine], event_ends(trace)[mine])

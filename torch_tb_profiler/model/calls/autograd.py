@@ -26,7 +26,7 @@ from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.nesting import nesting_order, place_on_one_axis
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, name_mask, rows_mask
 
 ENGINE_PREFIX = "autograd::engine::evaluate_function: "
 
@@ -71,7 +71,7 @@ def backward_tasks(trace: Trace) -> BackwardTasks:
     accumulate = operators[
         name_mask(trace.strings, lambda text: text.endswith(ACCUMULATE_SUFFIX))[names[operators]]
     ]
-    accumulate = accumulate[np.isin(accumulate, engine) | (_engine_around(trace, accumulate, engine) < 0)]
+    accumulate = accumulate[rows_mask(trace, engine)[accumulate] | (_engine_around(trace, accumulate, engine) < 0)]
     around = _engine_around(trace, links.backward, engine)
     forward = np.full(len(trace), NO_CODE, np.int32)
     linked = np.where(around >= 0, around, links.backward)
@@ -79,7 +79,7 @@ def backward_tasks(trace: Trace) -> BackwardTasks:
     tasks = distinct(np.concatenate([engine, linked, accumulate]))
     rows = np.concatenate([tasks, _outermost_by_name(trace, operators, tasks)])
     rows = rows[np.lexsort((trace.events.start[rows], trace.events.thread[rows]))]
-    accumulates = np.isin(rows, accumulate)
+    accumulates = rows_mask(trace, accumulate)[rows]
     before = np.maximum.accumulate(np.where(accumulates, -1, np.arange(len(rows))))
     follows = accumulates & (before >= 0) & (trace.events.thread[rows[before]] == trace.events.thread[rows])
     return BackwardTasks(rows, np.where(follows, forward[rows[before]], forward[rows]).astype(np.int32))
@@ -89,15 +89,14 @@ def _outermost_by_name(trace: Trace, operators: Int32, tasks: Int32) -> Int32:
     """Return the outermost operators that are backward by name and neither are nor lie in one of `tasks`."""
     is_backward_name = name_mask(trace.strings, lambda text: _BY_NAME.fullmatch(text) is not None)
     named = operators[is_backward_name[trace.events.name[operators]]]
-    named = named[~np.isin(named, tasks)]
+    named = named[~rows_mask(trace, tasks)[named]]
     around = enclosing_operators(trace)[named]
     return named[_engine_around(trace, around, np.concatenate([tasks, named])) < 0]
 
 
 def _engine_around(trace: Trace, rows: Int32, engine: Int32) -> Int32:
     """Return the innermost engine operator that is, or is around, each operator, int32[k]; NO_CODE if none."""
-    is_engine = np.zeros(len(trace), np.bool_)
-    is_engine[engine] = True
+    is_engine = rows_mask(trace, engine)
     around = enclosing_operators(trace)
     surrounding: Int32 = rows.copy()
     climbing = np.flatnonzero((rows >= 0) & ~is_engine[rows])

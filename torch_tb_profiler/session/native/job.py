@@ -1,5 +1,5 @@
-"""Loops over the columns of a job of many ranks in C; `base/arrays.py` and `analyses/distributed` use them where a
-session enables them."""
+"""Loops over long columns, intervals, and the replay of a job of many ranks in C; `base/`, `model/trace.py` and
+`analyses/distributed` use them where a session enables them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.base.compiled import ColumnFunctions, Numbers
+from torch_tb_profiler.base.compiled import ColumnFunctions, Numbers, Operation
 from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_enabled
 from torch_tb_profiler.model.trace import Bool, Int64
 
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from torch_tb_profiler.analyses.distributed.compiled import Replay, ReplayColumns
 
 _SIZE, _POINTER = ctypes.c_size_t, ctypes.c_void_p
+_OPERATIONS: tuple[Operation, ...] = ("union", "intersection", "difference")
+"""How sets of intervals are combined, by their numbers in C."""
+
 _LANES = 8
 """Scenarios that are replayed at once, as in native/job.c."""
 
 LIBRARY = CompiledLibrary(
     "job",
     "job",
-    1,
+    2,
     {
         "job_abi": (ctypes.c_uint32,),
         "job_say_crash": (None, ctypes.c_char_p),
@@ -36,6 +39,13 @@ LIBRARY = CompiledLibrary(
         "job_ordinals": (None, _POINTER, _SIZE, _POINTER, _POINTER),
         "job_order": (None, _POINTER, _SIZE, _POINTER, _POINTER),
         "job_search": (None, _POINTER, _SIZE, _POINTER, _SIZE, ctypes.c_bool, _POINTER),
+        "job_mark": (None, _POINTER, _SIZE, _POINTER, _SIZE),
+        "job_pick": (None, _POINTER, _POINTER, _SIZE, _SIZE, _POINTER, _SIZE, _POINTER),
+        "job_merge": (ctypes.c_int64, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
+        "job_combine": (
+            *(_SIZE, ctypes.c_int, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
+        ),
+        "job_covered": (None, _POINTER, _POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER),
         "job_replay": (None, _POINTER, _POINTER, _SIZE),
     },
 )
@@ -54,7 +64,10 @@ def job_functions() -> JobFunctions | None:
     if library is None:
         return None
     each = _Functions(library)
-    columns = ColumnFunctions(each.lowest, each.highest, each.dense, each.ordinals, each.order, each.search)
+    columns = ColumnFunctions(
+        *(each.lowest, each.highest, each.dense, each.ordinals, each.order, each.search),
+        *(each.mark, each.pick, each.merge, each.combine, each.covered),
+    )
     return JobFunctions(columns, each.prepare_replay)
 
 
@@ -107,8 +120,56 @@ class _Functions:
         )
         return places
 
+    def mark(self, codes: Numbers, count: int) -> Bool:
+        codes, seen = _checked(codes, np.int32, len(codes)), np.zeros(count, np.bool_)
+        self._library.job_mark(_address(codes), len(codes), _address(seen), count)
+        return seen
+
+    def pick(self, rows: Numbers, cells: npt.NDArray[Any], wanted: Numbers, picked: npt.NDArray[Any]) -> None:
+        rows, wanted = _checked(rows, np.int32, len(rows)), _checked(wanted, np.int32, len(wanted))
+        cells = _checked(cells, picked.dtype, len(rows))
+        assert picked.flags.c_contiguous and picked.shape == wanted.shape and picked.itemsize in (4, 8)
+        places = _address(rows), _address(cells), len(rows), picked.itemsize
+        self._library.job_pick(*places, _address(wanted), len(wanted), _address(picked))
+
+    def merge(self, starts: Int64, ends: Int64) -> tuple[Int64, Int64] | None:
+        starts, ends = (_checked(each, np.int64, len(starts)) for each in (starts, ends))
+        made = _Room(len(starts))
+        count = self._library.job_merge(_address(starts), _address(ends), len(starts), *made.addresses)
+        return None if count < 0 else made.filled(count)
+
+    def combine(self, how: Operation, one: tuple[Int64, Int64], other: tuple[Int64, Int64]) -> tuple[Int64, Int64]:
+        made, given = _Room(len(one[0]) + len(other[0])), []
+        for starts, ends in (one, other):
+            given += [_checked(each, np.int64, len(starts)) for each in (starts, ends)]
+        sets = *map(_address, given[:2]), len(given[0]), *map(_address, given[2:]), len(given[2])
+        return made.filled(self._library.job_combine(_OPERATIONS.index(how), *sets, *made.addresses))
+
+    def covered(self, starts: Int64, ends: Int64, times: Int64) -> Int64:
+        starts, ends = (_checked(each, np.int64, len(starts)) for each in (starts, ends))
+        before = np.zeros(len(starts) + 1, np.int64)
+        np.cumsum(ends - starts, out=before[1:])
+        times, covered = _checked(times, np.int64, len(times)), np.empty(len(times), np.int64)
+        columns = *map(_address, (starts, ends, before)), len(starts), _address(times), len(times)
+        self._library.job_covered(*columns, _address(covered))
+        return covered
+
     def prepare_replay(self, columns: ReplayColumns) -> Replay:
         return _JobInC(self._library, columns)
+
+
+class _Room:
+    """Memory for as many intervals as there may be in a result."""
+
+    def __init__(self, most: int) -> None:
+        self._starts, self._ends = np.empty(most, np.int64), np.empty(most, np.int64)
+        self.addresses = _address(self._starts), _address(self._ends)
+
+    def filled(self, count: int) -> tuple[Int64, Int64]:
+        """Return the intervals that were written, in arrays of their size."""
+        if count > len(self._starts) // 2:
+            return self._starts[:count], self._ends[:count]
+        return self._starts[:count].copy(), self._ends[:count].copy()
 
 
 _SIZES = ("operations", "runs", "stalls", "levels", "ranks", "finals")
