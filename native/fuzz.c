@@ -161,6 +161,10 @@ static void grow_a_tree(void) {
     }
     for (size_t at = 0; at < count; at++) rows[at] = (int32_t)chance((uint32_t)events) + (chance(300) ? 0 : 99);
     bool arranged = arrange(rows, count, start, finish, thread, events, threads, slices, spare, next);
+    for (size_t at = 1; arranged && at < count; at++) {
+        const Slice *one = &slices[at - 1], *other = &slices[at];
+        expect(one->thread < other->thread || (one->thread == other->thread && !is_before(other, one)));
+    }
     for (int32_t number = 0; arranged && nested < count; number++) {
         size_t fit = nest_lane(slices, count - nested, number, parent, depth, lane, order + nested, spare);
         expect(fit > 0);

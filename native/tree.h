@@ -15,12 +15,20 @@ static bool is_before(const Slice *one, const Slice *other) {
     return one->finish > other->finish;
 }
 
-// Merges two neighbors that are in order; equal ones stay in the order in which they lie.
-static void merge_runs(const Slice *from, size_t middle, size_t count, Slice *into) {
-    size_t left = 0, right = middle;
-    for (size_t at = 0; at < count; at++) {
-        bool takes_right = left == middle || (right < count && is_before(&from[right], &from[left]));
-        into[at] = from[takes_right ? right++ : left++];
+// Merges two neighbors that are in order; equal ones stay in the order in which they lie. Only the part in which they
+// overlap moves: in a file, a run mostly begins where the one before ends.
+static void merge_runs(Slice *slices, size_t middle, size_t count, Slice *spare) {
+    size_t low = 0, high = middle;
+    while (low < high) {
+        size_t half = low + (high - low) / 2;
+        if (is_before(&slices[middle], &slices[half])) high = half;
+        else low = half + 1;
+    }
+    size_t left = 0, right = middle, moved = middle - low;
+    memcpy(spare, slices + low, moved * sizeof *slices);
+    for (size_t at = low; left < moved; at++) {
+        bool takes_right = right < count && is_before(&slices[right], &spare[left]);
+        slices[at] = takes_right ? slices[right++] : spare[left++];
     }
 }
 
@@ -30,19 +38,18 @@ static size_t run_length(const Slice *slices, size_t count) {
     return length;
 }
 
-// Sorts by begin, longer first, in the order of the file: it holds few long runs, which are merged in pairs.
+// Sorts by begin, longer first, in the order of the file. It holds few long runs, which are merged with as many others.
 static void sort_slices(Slice *slices, size_t count, Slice *spare) {
-    for (;;) {
-        size_t runs = 0;
-        for (size_t at = 0; at < count; runs++) {
-            size_t first = run_length(slices + at, count - at);
-            if (first == count) return;
-            size_t both = first + (at + first < count ? run_length(slices + at + first, count - at - first) : 0);
-            merge_runs(slices + at, first, both, spare + at);
-            at += both;
+    size_t begins[64], runs[64], deep = 0; // each merged stretch has more runs than all after it
+    for (size_t at = 0; at < count;) {
+        begins[deep] = at;
+        runs[deep++] = 1;
+        at += run_length(slices + at, count - at);
+        for (; deep > 1 && (runs[deep - 2] <= runs[deep - 1] || at == count); deep--) {
+            size_t first = begins[deep - 2];
+            merge_runs(slices + first, begins[deep - 1] - first, at - first, spare);
+            runs[deep - 2] += runs[deep - 1];
         }
-        memcpy(slices, spare, count * sizeof *slices);
-        if (runs <= 1) return;
     }
 }
 
