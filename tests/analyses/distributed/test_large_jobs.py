@@ -128,7 +128,7 @@ def _count_touched(ranks: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, in
 
     def build_counting_job(sources: Any) -> DistributedJob:
         job = build_job(sources)
-        columns = {name: column.view(CountingArray) for name, column in asdict(job.table).items()}
+        columns = {name: column[:].view(CountingArray) for name, column in asdict(job.table).items()}
         return replace(job, table=JobTable(**columns))
 
     monkeypatch.setattr(comparison_module, "build_job", build_counting_job)
@@ -151,7 +151,7 @@ def test_four_times_as_many_ranks_take_four_times_as_much(monkeypatch: pytest.Mo
 def test_what_is_derived_from_a_job_is_derived_once_and_anew_for_a_changed_one() -> None:
     job = compare_members(large_job(8)).job
     assert has_own_time(job).all() and has_own_time(job) is has_own_time(job)
-    untimed = replace(job, table=replace(job.table, timing=np.full_like(job.table.timing, TimingSource.NONE)))
+    untimed = replace(job, table=replace(job.table, timing=np.full_like(job.table.timing[:], TimingSource.NONE)))
     assert not has_own_time(untimed).any()
 
 

@@ -214,10 +214,10 @@ class _EndOffsets:
         self.ends = np.zeros(count, np.int64)
         self._reached = np.zeros(count, np.bool_)
         self._reached[reference] = True
-        shared = matching.compared & _certain_groups(job)[job.table.group]
+        shared = matching.compared & _certain_groups(job)[job.table.group[:]]
         for rows in (np.flatnonzero(shared & job.is_named(*_ENDING_TOGETHER)), np.flatnonzero(shared)):
             self._propagate(job, matching, nominal, rows)
-        named = np.array([group.name is not None for group in job.groups] + [False])[job.table.group]
+        named = np.array([group.name is not None for group in job.groups] + [False])[job.table.group[:]]
         uncertain = np.flatnonzero(matching.compared & named & ~shared)
         self._propagate(job, matching, nominal, uncertain, uncertain=True)
         if len(nominal) > 1:

@@ -62,7 +62,7 @@ def collective_table(comparison: RankComparison) -> CollectiveTable:
         example,
         start=_extreme(np.minimum, instance[placed], table.start[placed] + shifts, count),
         end=_extreme(np.maximum, instance[placed], table.end[placed] + shifts, count),
-        message=_extreme(np.maximum, instance, table.message, count),
+        message=_extreme(np.maximum, instance, table.message[:], count),
         latency=_extreme(np.maximum, instance[timed], table.latency[timed], count),
         transfer=_extreme(np.minimum, instance[compared], table.latency[compared], count),
         waiting=np.where(known, waiting, ABSENT),

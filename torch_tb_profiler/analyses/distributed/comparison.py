@@ -109,7 +109,7 @@ def find_missing_data(comparison: RankComparison) -> MissingData:
         uncompared=not comparison.split.compared.all(),
         unaligned=bool((arrivals.skew == ABSENT).any()),
         unattributed=bool((arrivals.last < 0).any()),
-        unsized=bool((table.message == ABSENT).any() or np.isnan(table.bus).any()),
+        unsized=bool((table.message[:] == ABSENT).any() or np.isnan(table.bus[:]).any()),
         untimed=bool((table.start == ABSENT).any()),
         unknown_members=any(group.ranks is None for group in groups),
         unnamed_groups=any(group.name is None for group in groups),

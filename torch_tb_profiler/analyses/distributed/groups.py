@@ -50,7 +50,7 @@ def group_usage(comparison: RankComparison) -> list[GroupUsage]:
     mismatched[[mismatch.instance for mismatch in matching.mismatches]] = True
     present = {source.rank for source in comparison.sources}
     usage = []
-    parts = zip(job.groups, job.members, positions_by_value(table.group, len(job.groups)), strict=True)
+    parts = zip(job.groups, job.members, positions_by_value(table.group[:], len(job.groups)), strict=True)
     for group, members, rows in parts:
         collectives = np.unique(matching.instance[rows])
         shared = collectives[matching.sizes[collectives] > 1]

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.distributed.operations import concatenate_operations
+from torch_tb_profiler.analyses.distributed.operations import Column, SharedColumn, concatenate_operations
 from torch_tb_profiler.analyses.distributed.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, positions_by_value
 from torch_tb_profiler.base.memo import MemoizedStruct
 from torch_tb_profiler.model.communication.groups import UNKNOWN_GROUP, ProcessGroup, parse_ranks
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64
 
 
 class RankSource(msgspec.Struct, frozen=True):
@@ -40,32 +40,35 @@ class JobTable(msgspec.Struct, frozen=True):
     member  int32  index of the worker in DistributedJob.sources
     row     int32  index of the operation in the rank's summary
     group, collective, backend, dtype, step  int32  codes common to all ranks
+
+    Only what nearly every question needs is kept as an array. A `Column` is put together when it is indexed: with
+    `[:]` or with the rows that are asked about.
     """
 
     member: Int32
     row: Int32
-    group: Int32
-    collective: Int32
-    backend: Int32
-    dtype: Int32
+    group: Column
+    collective: Column
+    backend: Column
+    dtype: Column
     step: Int32
-    timing: Int8
+    timing: Column
     sequence: Int64
-    source: Int64
-    target: Int64
-    issue: Int64
+    source: Column
+    target: Column
+    issue: Column
     start: Int64
     end: Int64
     latency: Int64
-    exposed: Int64
-    stall: Int64
-    bytes_in: Int64
-    bytes_out: Int64
-    message: Int64
-    bus: Float64
-    window: Int64
-    computed: Int64
-    held: Int64
+    exposed: Column
+    stall: Column
+    bytes_in: Column
+    bytes_out: Column
+    message: Column
+    bus: Column
+    window: Column
+    computed: Column
+    held: Column
 
     def __len__(self) -> int:
         return len(self.member)
@@ -90,7 +93,7 @@ class DistributedJob(MemoizedStruct, frozen=True):
     def is_named(self, *names: str) -> Bool:
         """Return bool[k], True for operations of the collectives in `names`."""
         codes = [code for code, text in enumerate(self.names) if text in names]
-        return np.isin(self.table.collective, codes)
+        return np.isin(self.table.collective[:], codes)
 
     def source_of(self, row: int) -> RankSource:
         """Return the worker that recorded the operation in `row`."""
@@ -170,18 +173,18 @@ def build_job(sources: Sequence[RankSource]) -> DistributedJob:
     counts = [len(source.summary.operations) for source in sources]
     member = np.repeat(np.arange(len(sources), dtype=np.int32), counts)
     begins = np.cumsum([0, *counts], dtype=np.int32)[:-1]
-    columns: dict[str, npt.NDArray[Any]] = {
-        **{name: values[operations.kind] for name, values in kinds.items()},
+    columns: dict[str, Any] = {
+        **{name: SharedColumn(values, operations.kind) for name, values in kinds.items()},
         **operations.columns,
+        "step": steps.translate(member, operations.columns["step"][:]),
     }
-    columns["step"] = steps.translate(member, operations.columns["step"])
     return DistributedJob(
         sources=tuple(sources),
         table=JobTable(member, np.arange(len(member), dtype=np.int32) - np.repeat(begins, counts), **columns),
         groups=tuple(descriptions[key] for key in groups.values),
         names=tuple(str(text) for text in names.values),
         steps=tuple(str(text) for text in steps.values),
-        members=_group_members(columns["group"], member, len(groups.values)),
+        members=_group_members(columns["group"][:], member, len(groups.values)),
     )
 
 

@@ -75,7 +75,7 @@ def match_collectives(job: DistributedJob) -> Matching:
     method, expected = np.zeros(count, np.int8), np.zeros(count, np.int64)
     method[instance] = keys.method
     group_sizes = np.array([group.size or 0 for group in job.groups] + [0], np.int64)
-    expected[instance] = np.where(keys.method == MATCH_METHODS.index("peers"), 2, group_sizes[job.table.group])
+    expected[instance] = np.where(keys.method == MATCH_METHODS.index("peers"), 2, group_sizes[job.table.group[:]])
     return Matching(
         instance=instance,
         method=method,
@@ -91,7 +91,10 @@ def _instances(job: DistributedJob, keys: Int64) -> tuple[Int64, int]:
     """Return (int64[k] number of the collective with these keys, count), numbered in order of first start."""
     table = job.table
     dense, count = dense_codes(*keys[::-1])
-    first = lowest_by_number(dense, np.where(table.start == ABSENT, table.issue, table.start), count)
+    known = table.start != ABSENT
+    first = lowest_by_number(
+        dense, table.start if known.all() else np.where(known, table.start, table.issue[:]), count
+    )
     number = np.empty(count, np.int64)
     number[np.argsort(first, kind="stable")] = np.arange(count)
     return number[dense], count
@@ -105,8 +108,9 @@ def has_own_time(job: DistributedJob) -> Bool:
     """
     table = job.table
     on_device = [code for code, text in enumerate(job.names) if text in DEVICE_BACKENDS]
-    launches = (table.timing == TimingSource.HOST) & np.isin(table.backend, on_device)
-    timed: Bool = (table.timing != TimingSource.NONE) & ~launches
+    timing = table.timing[:]
+    launches = (timing == TimingSource.HOST) & np.isin(table.backend[:], on_device)
+    timed: Bool = (timing != TimingSource.NONE) & ~launches
     return timed
 
 
@@ -143,18 +147,18 @@ class _MatchingKeys(msgspec.Struct, frozen=True):
 def _matching_keys(job: DistributedJob) -> _MatchingKeys:
     table = job.table
     is_message = job.is_named(*POINT_TO_POINT)
-    addressed = is_message & (table.source != ABSENT) & (table.target != ABSENT)
+    addressed = is_message & (table.source[:] != ABSENT) & (table.target[:] != ABSENT)
     numbered = ~addressed & (table.sequence != ABSENT)
     method = np.where(numbered, 0, np.where(addressed, 1, 2)).astype(np.int8)
     values = np.zeros((5, len(table)), np.int64)
-    values[0], values[1] = table.group, method
+    values[0], values[1] = table.group[:], method
     values[2, numbered] = table.sequence[numbered]
     repeated = [column[numbered] for column in (table.member, table.group, table.sequence)]
     values[4, numbered] = ordinals(np.zeros(len(repeated[0]), np.bool_), *repeated)
     block = _blocks(table)
     _set_message_keys(job, values, addressed, block)
     member_counts = np.array([len(members) for members in job.members], np.int64)
-    unaddressed: Bool = is_message & (method == 2) & (member_counts[table.group] > 2)
+    unaddressed: Bool = is_message & (method == 2) & (member_counts[table.group[:]] > 2)
     values[3, unaddressed], values[4, unaddressed] = _UNADDRESSED_BLOCK, np.flatnonzero(unaddressed)
     uncertain = np.zeros(len(table), np.bool_)
     ordered = np.flatnonzero((method == 2) & ~unaddressed)
@@ -177,7 +181,7 @@ def _set_message_keys(job: DistributedJob, values: Int64, addressed: Bool, block
     values[0, addressed] = np.where(in_recorded, table.group[addressed], -1)
     values[2, addressed] = table.source[addressed] * 2**31 + table.target[addressed]
     values[3, addressed] = block[addressed]
-    repeated = np.stack([table.member, values[0], table.collective, values[2], block])[:, addressed]
+    repeated = np.stack([table.member, values[0], table.collective[:], values[2], block])[:, addressed]
     values[4, addressed] = ordinals(block[addressed] < 0, *repeated)
 
 
@@ -199,17 +203,17 @@ def _find_mismatches(
 ) -> Iterator[CollectiveMismatch]:
     """Find mismatches of name, size, and dtype among operations matched with certainty, and missing operations."""
     table, traits = job.table, CollectiveTraits(job)
-    code = table.collective
+    code, message, dtype = table.collective[:], table.message[:], table.dtype[:]
     names = [*job.names, ""]
     values = _InstanceValues(table, instance, count)
     specific = certain & ~traits.unspecific[code]
     yield from values.mismatches("name", traits.family[code], specific, lambda row: names[code[row]])
-    sized = certain & traits.sized[code] & (table.message != ABSENT)
-    yield from values.mismatches("size", table.message, sized, lambda row: f"{table.message[row]} bytes")
+    sized = certain & traits.sized[code] & (message != ABSENT)
+    yield from values.mismatches("size", message, sized, lambda row: f"{table.message[row]} bytes")
     lower = [name.lower() for name in names]
-    dtype = np.array([lower.index(name) for name in lower], np.int64)[table.dtype]
-    typed = certain & (table.dtype != NO_CODE)
-    yield from values.mismatches("dtype", dtype, typed, lambda row: names[table.dtype[row]])
+    in_any_case = np.array([lower.index(name) for name in lower], np.int64)[dtype]
+    typed = certain & (dtype != NO_CODE)
+    yield from values.mismatches("dtype", in_any_case, typed, lambda row: names[table.dtype[row]])
     yield from _find_missing(table, instance, method)
 
 

@@ -47,13 +47,13 @@ class WorkerTotal(msgspec.Struct, frozen=True):
 def worker_totals(comparison: RankComparison) -> list[WorkerTotal]:
     """Return the totals in order of rank, then of the first operation."""
     job, table, split = comparison.job, comparison.job.table, comparison.split
-    rows = group(table.member, table.group, table.collective, table.backend)
+    rows = group(table.member, table.group[:], table.collective[:], table.backend[:])
     transfer, waiting = split.sums(job, rows.which, len(rows))
     compared = np.bincount(rows.which[split.compared], minlength=len(rows)) > 0
     transfers = optional_ints(np.where(compared, transfer, ABSENT))
     waits = optional_ints(np.where(compared, waiting, ABSENT))
     bytes_in, bytes_out, messages = (
-        _known_sums(rows, values) for values in (table.bytes_in, table.bytes_out, table.message)
+        _known_sums(rows, column[:]) for column in (table.bytes_in, table.bytes_out, table.message)
     )
     bandwidth = bandwidths(job, split, rows.which, len(rows))
     algorithm, bus = optional_floats(bandwidth.algorithm), optional_floats(bandwidth.bus)
@@ -137,7 +137,7 @@ class GroupTotal(msgspec.Struct, frozen=True):
 def group_totals(comparison: RankComparison, totals: Sequence[WorkerTotal]) -> dict[int, list[GroupTotal]]:
     """Return group -> its operations by name, most latency first."""
     job, table, matching = comparison.job, comparison.job.table, comparison.matching
-    names = group(table.group, table.collective, table.backend)
+    names = group(table.group[:], table.collective[:], table.backend[:])
     bandwidth = bandwidths(job, comparison.split, names.which, len(names))
     algorithm, bus = optional_floats(bandwidth.algorithm), optional_floats(bandwidth.bus)
     name_of = np.empty(len(matching), np.int64)

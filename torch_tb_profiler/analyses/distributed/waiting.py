@@ -79,7 +79,7 @@ def bandwidths(job: DistributedJob, split: WaitingSplit, owner: Int64, count: in
     part of the transfer, or the entire latency, and the result is a lower bound.
     """
     table = job.table
-    known = (owner >= 0) & (table.message != ABSENT) & (table.latency != ABSENT) & (table.latency > 0)
+    known = (owner >= 0) & (table.message[:] != ABSENT) & (table.latency != ABSENT) & (table.latency > 0)
     exact = np.zeros(count, np.bool_)
     exact[owner[known & split.complete]] = True
     used = known & (split.complete | ~exact[owner])
