@@ -10,10 +10,14 @@ import pytest
 
 from tests.support.jobs import CULPRIT, Job, ddp
 from tests.support.simulation.cached_jobs import cache_job
+from torch_tb_profiler.analyses.distributed.compiled import replay_function, use_replay_function
+from torch_tb_profiler.base.compiled import column_functions, use_column_functions
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.cache.cache import append_checksum
+from torch_tb_profiler.ingest.compiled import ABSENT
 from torch_tb_profiler.session import open_session
 from torch_tb_profiler.session.answers.run import RunAnswers
+from torch_tb_profiler.session.native.job import LIBRARY, job_functions
 
 
 def write(folder: Path, documents: dict[int, bytes]) -> None:
@@ -66,6 +70,26 @@ def test_a_single_rank_of_a_job_shows_the_view(tmp_path: Path) -> None:
     assert payload["verdict"]["kind"] == "unknown"
     assert [row["transfer_ns"] for row in payload["collectives"]] == [None]
     assert payload["reasons"]["transfer_ns"]
+
+
+@pytest.mark.parametrize(("switch", "in_c"), [("", True), ("0", False)])
+def test_servers_compare_large_jobs_in_c_unless_it_is_turned_off(
+    switch: str, in_c: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCH_PROFILER_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("TORCH_PROFILER_NATIVE", raising=False)
+    if switch:
+        monkeypatch.setenv("TORCH_PROFILER_NATIVE", switch)
+    if job_functions(anywhere=True) is None and in_c:
+        pytest.skip(f"{LIBRARY.file_name} is {ABSENT}")
+    cache_job(tmp_path / "log" / "job", Cache(str(tmp_path / "cache"), 2**30), 64)
+    try:
+        with open_session(str(tmp_path / "log")) as session:
+            assert ask(session, "distributed")["verdict"]["kind"] == "straggler"
+        assert (replay_function() is not None, column_functions(1 << 20) is not None) == (in_c, in_c)
+    finally:
+        use_column_functions(None)
+        use_replay_function(None)
 
 
 def test_a_thousand_ranks_are_answered_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,8 @@ everything.
 
 It is used only where TORCH_PROFILER_NATIVE enables it: in worker processes, and in commands that read a large
 file. A crash there costs one file, and a line on standard error says what to do. The process of a server, a
-notebook, or a training job must not take that risk.
+notebook, or a training job must not take that risk. Functions that compare the ranks of a job read no file, so
+they are used everywhere unless it is 0.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ _FILE_NAMES = {"darwin": "lib{}.dylib", "win32": "{}.dll"}
 def is_enabled() -> bool:
     """Return whether this process may use compiled readers."""
     return os.environ.get(_SWITCH, "0") != "0"
+
+
+def is_allowed() -> bool:
+    """Return whether this process may use compiled functions that get nothing but columns checked by Python."""
+    return os.environ.get(_SWITCH) != "0"
 
 
 @dataclass(frozen=True)

@@ -241,6 +241,20 @@ def enable_compiled_functions(own_process: bool = False) -> None:
     use_replay_function(None if of_jobs is None else of_jobs.replay)
 
 
+def enable_job_functions() -> None:
+    """Compare the ranks of a large job with compiled functions in any process, unless the user forbids it.
+
+    What they get has been checked in Python: a file can't make them read or write beyond a column.
+    """
+    from torch_tb_profiler.analyses.distributed.compiled import use_replay_function
+    from torch_tb_profiler.base.compiled import use_column_functions
+    from torch_tb_profiler.session.native.job import job_functions
+
+    of_jobs = job_functions(anywhere=True)
+    use_column_functions(None if of_jobs is None else of_jobs.columns)
+    use_replay_function(None if of_jobs is None else of_jobs.replay)
+
+
 # ---- loading a file -------------------------------------------------------------------------------------
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.memory import recycle_memory
+from torch_tb_profiler.base.memory import recycle_memory, release_memory
 from torch_tb_profiler.discovery import ListedRun, Span, Worker
+from torch_tb_profiler.ingest.runtime import without_gc
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest
 from torch_tb_profiler.session.answers.traced import TracedFile, TracedFiles, traced_iterations
 from torch_tb_profiler.session.cache.entries import encode_json, job_key
@@ -101,17 +103,15 @@ class RunAnswers:
         kept = None if key is None else self._files.kept_answer(key, view.slug)
         if kept is not None:
             return replace(answer, state=FileState("ready"), payload=kept)
-        if len(files) >= MIN_KEPT_MEMBERS and self._files.own_process:
-            recycle_memory()  # the C library would return each column of a large job to the system, page by page
-            from torch_tb_profiler.session.jobs import enable_compiled_functions
-
-            enable_compiled_functions(own_process=True)
-        members = self._members(view.reduction, span, files)
-        reasons = [member.reason for member in members if member.state == "ready" and member.result is None]
-        if len(reasons) == len(members) and reasons[0] is not None:
-            raise NotFoundError(reasons[0], where=run.name)
         try:
-            built = self._build(view, request, members, replace(answer, loading=loading + joining), params)
+            with self._comparing(len(files)):
+                members = self._members(view.reduction, span, files)
+                reasons = [
+                    member.reason for member in members if member.state == "ready" and member.result is None
+                ]
+                if len(reasons) == len(members) and reasons[0] is not None:
+                    raise NotFoundError(reasons[0], where=run.name)
+                built = self._build(view, request, members, replace(answer, loading=loading + joining), params)
             if (
                 key is not None
                 and built.payload is not None
@@ -124,6 +124,24 @@ class RunAnswers:
             if request.wait and self._files.wait(reloading.file, request.timeout):
                 return self.answer(view, request)
             return replace(answer, state=FileState("loading"), loading=loading + 1)
+
+    @contextmanager
+    def _comparing(self, members: int) -> Iterator[None]:
+        """Compare the members of a large job inside the `with` block as fast as this process can."""
+        if members < MIN_KEPT_MEMBERS:
+            yield
+            return
+        from torch_tb_profiler.session.jobs import enable_job_functions
+
+        enable_job_functions()
+        recycle_memory()  # the C library would return each column of a large job to the system, page by page
+        try:
+            # Summaries are many small objects, none of which is garbage.
+            with without_gc():
+                yield
+        finally:
+            if not self._files.own_process:
+                release_memory()
 
     def _build(
         self,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.compiled import ColumnFunctions, Numbers, Operation
-from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_enabled
+from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_allowed, is_enabled
 from torch_tb_profiler.model.trace import Bool, Int64
 
 if TYPE_CHECKING:
@@ -58,9 +58,12 @@ class JobFunctions(NamedTuple):
     replay: Any
 
 
-def job_functions() -> JobFunctions | None:
-    """Return the functions of the library, or None if it is missing or not enabled in this process."""
-    library = _open_library() if is_enabled() else None
+def job_functions(anywhere: bool = False) -> JobFunctions | None:
+    """Return the functions of the library, or None if it is missing or not enabled in this process.
+
+    anywhere  unless the user has turned it off, it is enabled in every process
+    """
+    library = _open_library() if is_enabled() or (anywhere and is_allowed()) else None
     if library is None:
         return None
     each = _Functions(library)
