@@ -23,8 +23,9 @@ from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.trace import ABSENT, Trace
 from torch_tb_profiler.view import Member, Members, NoParams
+from torch_tb_profiler.views._shared.availability import distributed_reason as unavailable
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.distributed.build import build, unavailable
+from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.collectives import CollectivesParams, build_collectives
 from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
 

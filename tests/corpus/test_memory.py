@@ -16,6 +16,7 @@ from tests.corpus import real_traces
 from torch_tb_profiler.model.memory.events import memory_records
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
+from torch_tb_profiler.views._shared.availability import memory_reason as unavailable
 from torch_tb_profiler.views.memory.build import build
 from torch_tb_profiler.views.memory.curve import MemoryCurveParams, build_curve
 from torch_tb_profiler.views.memory.tables import (
@@ -26,7 +27,6 @@ from torch_tb_profiler.views.memory.tables import (
     build_live,
     build_operators,
 )
-from torch_tb_profiler.views.memory.words import unavailable
 
 pytestmark = real_traces.MARKS
 

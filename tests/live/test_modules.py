@@ -11,9 +11,9 @@ import pytest
 from tests.support.traces import read_bytes
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
+from torch_tb_profiler.views._shared.availability import modules_reason as unavailable
 from torch_tb_profiler.views.lightning import build as build_lightning
 from torch_tb_profiler.views.modules import build as build_modules
-from torch_tb_profiler.views.modules import unavailable
 
 torch: Any = pytest.importorskip("torch")
 

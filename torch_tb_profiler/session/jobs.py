@@ -14,6 +14,7 @@ from functools import partial
 from shlex import quote
 from typing import BinaryIO, NamedTuple, TypeVar, cast
 
+from torch_tb_profiler import views
 from torch_tb_profiler.base.errors import ShutdownError, StorageError, TooLargeError, TraceError
 from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.base.memory import resume_recycling
@@ -43,7 +44,7 @@ from torch_tb_profiler.session.cache.similarity import sketch_names
 from torch_tb_profiler.session.cache.tables import keep_tables, save_columns
 from torch_tb_profiler.storage import FileId, Location, open_location
 from torch_tb_profiler.view import Tab, TraceView
-from torch_tb_profiler.views import all_tabs, all_views, find_view
+from torch_tb_profiler.views import all_tabs, all_views, find_tab, find_view
 
 T = TypeVar("T")
 
@@ -151,8 +152,8 @@ def prefetched_views(unavailable: Set[str]) -> tuple[str, ...]:
 
     The view that opens a tab comes before the tab's other views; tabs that have nothing to show are left out.
     """
-    views = (view for view in all_views() if isinstance(view, TraceView) and view.tab not in unavailable)
-    return tuple(view.slug for view in views if view.cached == "on_request" or view.first is not None)
+    offered = (view for view in all_views() if isinstance(view, TraceView) and view.tab not in unavailable)
+    return tuple(view.slug for view in offered if view.cached == "on_request" or view.first is not None)
 
 
 def prefetch_answers(request: LoadRequest, part: int | None, slug: str, cache_dir: str, cache_bytes: int) -> None:
@@ -285,7 +286,7 @@ def _load(
         report((progress.stage, progress.bytes_done, progress.bytes_total, progress.events))
 
     with ThreadPoolExecutor(_READ_AHEAD_THREADS, thread_name_prefix="profiler-read") as threads:
-        _submit(threads, all_tabs)  # import the analyses while compiled code reads
+        _submit(threads, _import_tabs, request.alone)  # while compiled code reads
         lent = lend_threads(threads if _available_cores() > 1 else None)
         shown = preview_key(entry_key(request.id, request.catalog))
         preview = receive_preview(partial(cache.save_trace, shown))
@@ -400,6 +401,8 @@ def analyze(trace: Trace, reduces: bool = True) -> tuple[FileSummary, dict[str, 
 
     reduces  a trace of one rank is reduced, too
     """
+    from torch_tb_profiler.views._shared.availability import known_reasons
+
     trace_parts = split_trace(trace)
     parts: dict[int | None, Trace] = dict(trace_parts.items()) if trace_parts else {None: trace}
     unavailable: dict[str, str] = {}
@@ -407,10 +410,13 @@ def analyze(trace: Trace, reduces: bool = True) -> tuple[FileSummary, dict[str, 
     reduced: dict[str, bytes] = {}
     health: dict[str, HealthNote] = {note.kind: note for note in trace.health}
     for number, part in parts.items():
-        for tab in all_tabs():
-            reason = tab.reason(part)
+        known = {} if reduces or trace_parts else known_reasons(part)
+        for slug in views.SLUGS:
+            tab = None if slug in known else find_tab(slug)
+            reason = known[slug](part) if tab is None else tab.reason(part)
             if reason is not None:
-                unavailable[tab.slug] = reason
+                unavailable[slug] = reason
+            if reason is not None or tab is None:
                 continue
             for view in tab.views_built_on_load:
                 payload = view.build(part, view.params())
@@ -431,6 +437,15 @@ def analyze(trace: Trace, reduces: bool = True) -> tuple[FileSummary, dict[str, 
         step_noun(next(iter(parts.values()))),
     )
     return summary, results, reduced
+
+
+def _import_tabs(alone: bool) -> None:
+    """Import what `analyze` needs of a trace, which is less if it isn't reduced."""
+    from torch_tb_profiler.views._shared.availability import REASONS
+
+    for slug in views.SLUGS:
+        if not (alone and slug in REASONS):
+            find_tab(slug)
 
 
 def _reductions(tab: Tab, trace: Trace, part: int | None) -> dict[str, bytes]:

@@ -57,7 +57,7 @@ CACHED_VIEWS = frozenset(
 
 def all_tabs() -> tuple[Tab, ...]:
     """Return all tabs in the order of the navigation."""
-    return tuple(map(_tab, SLUGS))
+    return tuple(map(find_tab, SLUGS))
 
 
 def all_views() -> tuple[View, ...]:
@@ -67,7 +67,7 @@ def all_views() -> tuple[View, ...]:
 
 def views_of(slug: str) -> tuple[View, ...]:
     """Return the view of a tab, followed by its parts; no other tab is imported."""
-    tab = _tab(slug)
+    tab = find_tab(slug)
     return (tab.view, *tab.parts)
 
 
@@ -80,6 +80,7 @@ def find_view(slug: str) -> View:
     raise NotFoundError(f"there is no view {slug!r}", hint=f"views: {', '.join(SLUGS)}")
 
 
-def _tab(slug: str) -> Tab:
+def find_tab(slug: str) -> Tab:
+    """Return the tab with one of `SLUGS`; no other tab is imported."""
     tab: Tab = import_module(f"{__name__}.{slug}").TAB
     return tab

@@ -10,9 +10,10 @@ from torch_tb_profiler.analyses.modules.times import call_order, class_times, mo
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.devices import device_kind
-from torch_tb_profiler.model.lightning import has_lightning_marks, lightning_hooks, lightning_modules
+from torch_tb_profiler.model.lightning import lightning_hooks, lightning_modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, Tab, TraceView
+from torch_tb_profiler.views._shared.availability import lightning_reason
 from torch_tb_profiler.views._shared.module_parts import module_views
 from torch_tb_profiler.views._shared.modules import (
     ModuleClass,
@@ -177,19 +178,9 @@ def _exclusive_time(hook: HookRow) -> int:
     return hook.host_self_ns + hook.operators_ns
 
 
-def unavailable(trace: Trace) -> str | None:
-    """Return why the view has nothing to show; None if Lightning's profiler marked something."""
-    if has_lightning_marks(trace):
-        return None
-    return (
-        "no marks of Lightning's profiler (`[pl][profile]`, `[pl][module]`) were recorded; train with "
-        "`Trainer(profiler=PyTorchProfiler(record_module_names=True))`"
-    )
-
-
 TAB = Tab(
     "Where the time goes",
     TraceView("lightning", "Lightning", NoParams, LightningPayload, build, cached="on_request"),
-    unavailable,
+    lightning_reason,
     module_views("lightning", lightning_modules),
 )

@@ -14,11 +14,11 @@ from torch_tb_profiler.analyses.modules.times import call_order, class_times, mo
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.devices import device_kind
-from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
-from torch_tb_profiler.model.modules import has_modules, modules
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
+from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.trace import NO_CODE, Trace
-from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import NoParams, Page, Tab, TraceView
+from torch_tb_profiler.views._shared.availability import modules_reason
 from torch_tb_profiler.views._shared.module_parts import module_views
 from torch_tb_profiler.views._shared.modules import (
     ModuleClass,
@@ -185,18 +185,6 @@ def _call_node(trace: Trace, row: int) -> CallNode:
     )
 
 
-def unavailable(trace: Trace) -> str | None:
-    """Return why there are no modules: they need Python frames, or a scripted model."""
-    if has_modules(trace):
-        return None
-    if len(rows_of_kind(trace, Kind.PYTHON)):
-        return (
-            "Python frames are recorded, but none of them is a call of an `nn.Module`; profile code that calls "
-            "the model"
-        )
-    return f"no module call is recorded: {recording_option(trace, 'calls')}"
-
-
 TAB = Tab(
     "Where the time goes",
     TraceView(
@@ -208,7 +196,7 @@ TAB = Tab(
         cached="on_request",
         answers="Modules as a tree: how often they ran, how long on the host and the device.",
     ),
-    unavailable,
+    modules_reason,
     (
         *module_views("modules", modules),
         TraceView("modules/calls", "Call tree", CallTreeParams, CallTreeLevel, build_calls),

@@ -27,7 +27,7 @@ from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import Root, Session
-from torch_tb_profiler.views.memory.words import unavailable
+from torch_tb_profiler.views._shared.availability import memory_reason as unavailable
 
 RUN = draw_training(3)
 CONTENT = rocprof_pftrace(RUN)

@@ -9,8 +9,9 @@ import pytest
 from tests.support.traces import draw
 from tests.support.views import ask, words
 from torch_tb_profiler.view import NoParams
+from torch_tb_profiler.views._shared.availability import lightning_reason as unavailable
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.lightning import build, unavailable
+from torch_tb_profiler.views.lightning import build
 
 HOOKS = """
     host   {cat}          [pl][profile]run_training_batch                               0  200

@@ -6,9 +6,9 @@ import pytest
 from tests.support.memory_traces import CALLS, memory, three_steps
 from tests.support.traces import draw
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.views._shared.availability import memory_reason as unavailable
 from torch_tb_profiler.views.memory.curve import MemoryCurve, MemoryCurveParams, build_curve
 from torch_tb_profiler.views.memory.tables import LiveParams, build_live
-from torch_tb_profiler.views.memory.words import unavailable
 
 
 def column(content: bytes) -> list[float | None]:

@@ -9,8 +9,8 @@ from tests.support.traces import draw
 from tests.support.views import ask
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.modules import modules
+from torch_tb_profiler.views._shared.availability import modules_reason as unavailable
 from torch_tb_profiler.views._shared.modules import MAX_DEPTH
-from torch_tb_profiler.views.modules import unavailable
 
 
 def test_rows_are_a_tree_in_order_of_the_first_call() -> None:

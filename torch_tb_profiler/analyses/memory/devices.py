@@ -21,7 +21,6 @@ from torch_tb_profiler.model.memory.blocks import OLDER, UNKNOWN, UNRELEASED, ha
 from torch_tb_profiler.model.memory.events import (
     MemoryDevice,
     enclosing_calls,
-    is_memory_event,
     memory_failures,
     memory_records,
 )
@@ -65,11 +64,6 @@ class DeviceMemory(msgspec.Struct, frozen=True):
     last_time: int
     failures: int
     first_failure: int | None
-
-
-def has_memory(trace: Trace) -> bool:
-    """Return True if any memory event has a time."""
-    return bool((is_memory_event(trace) & (trace.events.start != ABSENT)).any())
 
 
 def device_memory(trace: Trace, level: MemoryLevels) -> DeviceMemory:

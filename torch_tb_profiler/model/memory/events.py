@@ -95,6 +95,11 @@ class MemoryRecords(msgspec.Struct, frozen=True):
         return len(self.rows)
 
 
+def has_memory(trace: Trace) -> bool:
+    """Return True if any memory event has a time."""
+    return bool((is_memory_event(trace) & (trace.events.start != ABSENT)).any())
+
+
 def is_memory_event(trace: Trace, name: str = ALLOCATION_EVENT) -> Bool:
     """Return bool[n]: allocations and releases, or the events of another name."""
     named = name_mask(trace.strings, name.__eq__)

@@ -29,6 +29,7 @@ from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import Recordings, Trace, TracePair
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import PairView, Tab
+from torch_tb_profiler.views._shared.availability import diff_reason
 from torch_tb_profiler.views._shared.text import Text, reason_texts, shorten_frame
 from torch_tb_profiler.views.diff import rows, words
 from torch_tb_profiler.views.diff.payload import (
@@ -274,15 +275,9 @@ def _reasons(pair: TracePair, step: Change, noun: str) -> dict[str, str]:
     return reasons
 
 
-def _unavailable(trace: Trace) -> str | None:
-    if len(steps(trace).names) == 0:
-        return "the trace has no event with a time and a duration, so there is nothing to compare"
-    return None
-
-
 TAB = Tab(
     "Compare",
     PairView("diff", "Diff", DiffParams, DiffPayload, build, rows="level.operators"),
-    _unavailable,
+    diff_reason,
     (PairView("diff/part", "Part of the timeline", DiffPartParams, DiffLevel, build_part, rows="operators"),),
 )

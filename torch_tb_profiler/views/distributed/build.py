@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import waiting_by_step
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.communication.collectives import collectives
-from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Members, NoParams, RunView, Tab
+from torch_tb_profiler.views._shared.availability import distributed_reason
 from torch_tb_profiler.views._shared.job.members import (
     RANK_SUMMARIES,
     compare_members,
@@ -88,15 +85,6 @@ def _build(members: Members[RankSummary]) -> DistributedPayload:
     )
 
 
-def unavailable(trace: Trace) -> str | None:
-    """Return why the view has nothing to show; None if the trace communicates or is one of several ranks."""
-    info: Any = trace.metadata.get("distributedInfo")
-    world = info.get("world_size") if isinstance(info, dict) else None
-    if len(collectives(trace)) or (type(world) is int and world > 1):
-        return None
-    return "the trace records no communication between ranks (NCCL, Gloo, MPI, ...)"
-
-
 TAB = Tab(
     "Resources",
     RunView(
@@ -109,6 +97,6 @@ TAB = Tab(
         rows="ranks",
         answers="Which ranks are stragglers, why, and what they cost the others.",
     ),
-    unavailable,
+    distributed_reason,
     (COLLECTIVES, COLLECTIVE, CONNECTIONS, MAP, RANKS, STEPS, OPERATIONS, GROUPS, FAMILIES),
 )

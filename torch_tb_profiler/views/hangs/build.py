@@ -9,8 +9,8 @@ from torch_tb_profiler.analyses.hangs.verdict import HangDiagnosis, HangVerdict,
 from torch_tb_profiler.analyses.hangs.waits import CollectiveState
 from torch_tb_profiler.base.grammar import join_words
 from torch_tb_profiler.model.flight_recorder import JobDumps, RankFile, RecordedCall, RecorderDump
-from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import DumpsView, NoParams, Tab
+from torch_tb_profiler.views._shared.availability import hangs_reason
 from torch_tb_profiler.views.hangs import evidence, words
 from torch_tb_profiler.views.hangs.payload import (
     HangCallRow,
@@ -269,17 +269,9 @@ def _call_row(
     )
 
 
-NO_DUMPS = "no flight recorder dumps were found (`nccl_trace_rank_*`; set `TORCH_NCCL_DUMP_ON_TIMEOUT=1`)"
-
-
-def unavailable(_: Trace) -> str:
-    """Return why a trace alone has nothing to show; the dumps beside it are no part of it."""
-    return NO_DUMPS
-
-
 TAB = Tab(
     "Resources",
     DumpsView("hangs", "Hangs", NoParams, HangsPayload, build, rows="ranks"),
-    unavailable,
+    hangs_reason,
     clocks=("epoch", "boot", "iteration", "local"),
 )

@@ -1,6 +1,7 @@
 """The Memory tab."""
 
 from torch_tb_profiler.view import NoParams, Tab, TraceView
+from torch_tb_profiler.views._shared.availability import memory_reason
 from torch_tb_profiler.views.memory.build import build
 from torch_tb_profiler.views.memory.curve import CURVE
 from torch_tb_profiler.views.memory.payload import MemoryPayload
@@ -11,12 +12,11 @@ from torch_tb_profiler.views.memory.snapshot.instant import INSTANT
 from torch_tb_profiler.views.memory.snapshot.ranks import RANKS
 from torch_tb_profiler.views.memory.tables import EVENTS, LIVE, OPERATORS
 from torch_tb_profiler.views.memory.timeline import TIMELINE
-from torch_tb_profiler.views.memory.words import unavailable
 
 TAB = Tab(
     "Resources",
     TraceView("memory", "Memory", NoParams, MemoryPayload, build, cached="on_request", previews=True),
-    unavailable,
+    memory_reason,
     (CURVE, LIVE, EVENTS, OPERATORS, SNAPSHOT, INSTANT, ADDRESS_MAP, COMPARE, FIT, RANKS, TIMELINE),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch_tb_profiler.analyses.memory.devices import DeviceMemory, PeakMoment, has_memory
+from torch_tb_profiler.analyses.memory.devices import DeviceMemory, PeakMoment
 from torch_tb_profiler.analyses.memory.growth import MIN_PEAK_SHARE, MIN_STEPS, DeviceGrowth, GrowthHolder
 from torch_tb_profiler.analyses.memory.live import LiveMemory
 from torch_tb_profiler.analyses.memory.snapshot.allocators import DeviceAllocator
@@ -18,24 +18,13 @@ from torch_tb_profiler.model.modules import has_modules
 from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
+from torch_tb_profiler.views._shared.availability import no_memory_reason
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 
 MIN_HEADLINE_BYTES = 2**20
 """A peak below this is no finding; the headline says how little was used."""
 
 NO_ADDRESSES = "the file has no addresses (PyTorch before 1.10), so allocations and releases can't be matched"
-
-
-def unavailable(trace: Trace) -> str | None:
-    """Return why the tab is unavailable: it needs one memory event with a time."""
-    return None if has_memory(trace) else no_events_reason(trace)
-
-
-def no_events_reason(trace: Trace) -> str:
-    """Return why a trace has no memory data."""
-    if trace.snapshot is not None:
-        return "this recording is a memory snapshot; `memory/snapshot` shows it"
-    return f"no memory events were recorded ({recording_option(trace, 'memory')})"
 
 
 def no_events(trace: Trace) -> Text:
@@ -303,7 +292,7 @@ def timeline_headline(categories: Sequence[str], peak_sizes: Sequence[int], peak
 def field_reasons(trace: Trace, devices: Sequence[DeviceMemory], with_growth: int) -> dict[str, str]:
     """Return why fields are null or empty; `with_growth` is the number of devices whose growth is known."""
     if not devices:
-        return {"devices": no_events_reason(trace)}
+        return {"devices": no_memory_reason(trace)}
     return {
         **_device_reasons(devices),
         **_recording_reasons(trace),

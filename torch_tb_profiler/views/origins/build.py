@@ -13,11 +13,9 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.grammar import join_words, plural
 from torch_tb_profiler.model.kernels.short_names import display_name
-from torch_tb_profiler.model.kinds import Kind, rows_of_kind
-from torch_tb_profiler.model.origins.compiled import has_compiled_calls
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views._shared.availability import origins_reason
 from torch_tb_profiler.views._shared.origins import coverage_headline
 from torch_tb_profiler.views._shared.text import Text, sentences, text
 from torch_tb_profiler.views.origins.payload import (
@@ -135,16 +133,9 @@ def _source_line(text: str) -> SourceLine:
     return SourceLine(file, int(line))
 
 
-def unavailable(trace: Trace) -> str | None:
-    """Return why there is nothing to show; None if a kernel ran on a device, or a compiled one on the host."""
-    if len(rows_of_kind(trace, Kind.KERNEL)) or has_compiled_calls(trace):
-        return None
-    return f"no kernels were recorded; {recording_option(trace, 'kernels')}"
-
-
 TAB = Tab(
     "Where the time goes",
     TraceView("origins", "Origins", OriginsParams, OriginsPayload, build, cached="on_request", captures=True),
-    unavailable,
+    origins_reason,
     (TraceView("origins/event", "Origin of an event", OriginEventParams, OriginEvent, build_origin),),
 )

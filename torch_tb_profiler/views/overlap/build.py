@@ -18,8 +18,9 @@ from torch_tb_profiler.analyses.overlap.job import (
 from torch_tb_profiler.analyses.overlap.summary import COLLECTIVE_STREAMS, RankOverlap, summarize_overlap
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.rocm_smi import UNITS
-from torch_tb_profiler.model.trace import AORTA, Trace, TracePair
+from torch_tb_profiler.model.trace import Trace, TracePair
 from torch_tb_profiler.view import Member, Members, NoParams, PairView, Reduction, RunView, Tab
+from torch_tb_profiler.views._shared.availability import overlap_reason
 from torch_tb_profiler.views._shared.job.members import count_unread, progress_phrase
 from torch_tb_profiler.views._shared.text import link
 from torch_tb_profiler.views.overlap import wording
@@ -251,19 +252,12 @@ def _summarize_all(recordings: Sequence[Trace]) -> list[OverlapColumns]:
     return [summarize_overlap(trace).table() for trace in recordings]
 
 
-def unavailable(trace: Trace) -> str | None:
-    """Return why the view has nothing to show; None if the trace has timed iterations."""
-    if trace.clock == "iteration":
-        return None
-    return f"no iteration metrics were recorded ({AORTA}: `rank_*_metrics.jsonl`)"
-
-
 REDUCTION = Reduction("overlap", RankOverlap, summarize_overlap, traced=True)
 
 TAB = Tab(
     "Resources",
     RunView("overlap", "Overlap", OverlapParams, OverlapPayload, build, REDUCTION),
-    unavailable,
+    overlap_reason,
     (
         RunView("overlap/report", "Overlap report", NoParams, OverlapReport, build_report, REDUCTION),
         PairView("overlap/compare", "Overlap compared", NoParams, OverlapComparison, build_comparison),

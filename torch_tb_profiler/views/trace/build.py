@@ -8,7 +8,7 @@ from torch_tb_profiler.analyses.idle.device_time import DEVICE_TIME_CATEGORIES
 from torch_tb_profiler.analyses.timeline.colors import CLASSES
 from torch_tb_profiler.analyses.timeline.counters import CounterSeries, all_series, counter_id
 from torch_tb_profiler.analyses.timeline.window import recorded_device_usage
-from torch_tb_profiler.analyses.tracks.events import FLOW_PHASES, count_other, count_phases, has_time
+from torch_tb_profiler.analyses.tracks.events import FLOW_PHASES, count_other, count_phases
 from torch_tb_profiler.analyses.tracks.extent import extent, opening_extent
 from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes
 from torch_tb_profiler.analyses.tracks.python_gaps import frames_between_operators
@@ -186,8 +186,3 @@ def _counts(trace: Trace, layout: Lanes, outside: int) -> TraceCounts:
         side=layout.count_side_slices(),
         other=count_other(trace),
     )
-
-
-def unavailable(trace: Trace) -> str | None:
-    """Return why there is no timeline: it needs an event with a time."""
-    return None if has_time(trace) else words.NO_TIME

@@ -15,8 +15,6 @@ from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, 
 from torch_tb_profiler.views._shared.wording import CAUSE_TEXTS, unrecorded_wait_sentence
 from torch_tb_profiler.views.trace.payload import TraceCounts
 
-NO_TIME = "no event in this trace has a timestamp (`ts`), so there is no timeline"
-
 _SINGLE_TIME_NS = 1
 """Length of the range of a recording whose events all have the same time, ns."""
 
