@@ -151,7 +151,7 @@ def _hooks_headline(hooks: Sequence[HookRow]) -> Text:
         return text("No time was recorded in hooks.")
     top = max(rows, key=_exclusive_time)
     return text(
-        "{name} is the top hook: {share} of the host time of all hooks.",
+        "{name} is the top hook: {share} of the time in hooks.",
         name=Phrase(top.name, link("lightning", show="hooks", q=top.name)),
         share=format_ratio(_exclusive_time(top) / total),
     )

@@ -30,7 +30,7 @@ def test_a_product_gains_what_is_beyond_its_roof_with_tensor_cores() -> None:
     assert found is not None and found.gain is not None
     assert measure_share(found) * 10_000 == pytest.approx(3_000 - 1e6 * flops / TF32_RATE, rel=0.001)
     assert found.gain.ns <= 1_000 * (3_000 - 1e6 * flops / TF32_RATE) + 1
-    assert "At peak speed they would save" in text_of(found) and "multiples" not in text_of(found)
+    assert "At peak speed, that would save" in text_of(found) and "multiples" not in text_of(found)
     assert "unknown" not in text_of(found)
 
 

@@ -49,8 +49,8 @@ def test_work_goes_on_after_the_host_has_launched_it() -> None:
 def test_the_overview_and_the_roofline_say_it() -> None:
     trace = draw(SERVING)
     said = (
-        "The model processes 133,000 tokens/s: 133 tokens in 1 ms (128 of prompts, 5 generated, by the names "
-        "of 2 iterations)."
+        "The model processes 133,000 tokens/s: 133 tokens in 1 ms (128 prompt, 5 generated; counted from the "
+        "labels of 2 iterations)."
     )
     assert said in plain(overview(trace, NoParams()).explanation).replace("1.00 ms", "1 ms")
     rate = build(trace, RooflineParams()).tokens

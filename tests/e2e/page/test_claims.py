@@ -91,7 +91,7 @@ def test_what_covers_the_wait_is_named(open_page: Open) -> None:
     """A Python frame around all of it is no operator or call, and yet it was recorded."""
     _, frame = open_page(run="x_framed")
     expect(frame.locator("h1")).to_contain_text("GPU 0 is idle for")
-    expect(frame.locator("[data-part=answer]")).to_contain_text("passes in preprocess (train.py:9)")
+    expect(frame.locator("[data-part=answer]")).to_contain_text("is spent in preprocess (train.py:9)")
 
 
 def drawn_pixels(frame: Tab) -> str:

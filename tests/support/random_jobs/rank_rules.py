@@ -472,7 +472,7 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
     (rf"Look into {SHARED_OPERATOR}: saves up to (?P<gain>{NUMBER}),.*", _judge_shared_advice),
     (r"No delay is attributed to any rank\.|No small group of ranks causes most of it\.", nothing_else),
     (
-        rf"No few ranks are the stragglers, but differences between the ranks cost (?P<cost>{NUMBER}) per step\.",
+        rf"No rank is a clear straggler, but differences between the ranks cost (?P<cost>{NUMBER}) per step\.",
         _judge_differences,
     ),
     (

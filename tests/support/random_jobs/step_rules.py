@@ -423,7 +423,7 @@ STEP_RULES: tuple[tuple[str, Check], ...] = (
         lambda match, context: _idle_cause(us(match["part"]), match["cause"], context),
     ),
     (
-        rf"{_IDLE} idle for (?P<share>{SHARE}) of {BASE}, (?:mainly |longest )?while the host (?P<cause>.+) "
+        rf"{_IDLE} idle for (?P<share>{SHARE}) of {BASE}, (?:mainly |above all )?while the host (?P<cause>.+) "
         rf"\((?P<part>[\d.]+(?: \S+)?) of (?P<whole>{NUMBER})\)\.",
         _judge_idle,
     ),
@@ -483,12 +483,11 @@ STEP_RULES: tuple[tuple[str, Check], ...] = (
         _judge_loading_time,
     ),
     (
-        rf"(?P<calls>\d+) calls in the trace wait until the GPU has finished, and it is then idle for "
-        rf"(?P<time>{NUMBER}) of "
-        rf"{BASE} until the next launch\.",
+        rf"(?P<calls>\d+) calls in the trace wait for the GPU to finish; it is then idle for "
+        rf"(?P<time>{NUMBER}) of {BASE} until the next launch\.",
         _judge_sync_time,
     ),
-    (rf"For (?P<time>{NUMBER}) of {BASE}, collectives .* take longer than .*", _judge_late_collectives),
+    (rf"For (?P<time>{NUMBER}) of {BASE}, collectives .* run longer than .*", _judge_late_collectives),
     (
         rf"(?:A|A typical|An average) step takes (?P<mean>{NUMBER})(?: on the workers that wait for \S+)?"
         rf"(?:, the slowest (?P<slowest>{NUMBER}) \(\S+\))?",
@@ -520,7 +519,7 @@ STEP_RULES: tuple[tuple[str, Check], ...] = (
         _judge_getting_there,
     ),
     (
-        r"They wait for another rank, or the network is slow; add the other ranks' files to the run to see "
+        r"Either they wait for another rank, or the network is slow; add the other ranks' files to the run to see "
         r"which\.",
         nothing_else,
     ),

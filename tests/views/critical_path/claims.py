@@ -266,7 +266,7 @@ CLAIMS = [
     Claim(
         "This is uncertain: {reason}.",
         r"^An average step is likely host-bound: .* This is uncertain: the recorded launches and syncs explain "
-        r"when only 50% of the device work starts\.",
+        r"the start of only 50% of the device work\.",
         steps(
             launched("gemm", 20, 100, 10), launched("gemm", 5_000, 100, 30, 2), "host cpu_op aten::sort 40 9900"
         ),
@@ -304,8 +304,8 @@ CLAIMS = [
         beside(job(Delay("host", 2, us=50_000), transfer=0.01), 0),
     ),
     Claim(
-        "What-ifs of communication shorten the transfer only, and what they save is at most that.",
-        "What-ifs of communication shorten the transfer only",
+        "What-ifs of communication shorten only the transfer, so that is the most they can save.",
+        "What-ifs of communication shorten only the transfer",
         beside(LATE, 0),
         "the rank is alone",
         lambda: " ".join(text for _, text in found_texts(answers(LATE.run(), 0)[0], "")),
@@ -319,9 +319,9 @@ CLAIMS = [
         BUSY,
     ),
     Claim(
-        "No call is recorded that waits for the device: where the host does nothing until right after the device "
-        "is done, it is taken to wait.",
-        "it is taken to wait",
+        "No recorded call waits for the device. Where the host does nothing until right after the device "
+        "finishes, it is assumed to wait.",
+        "it is assumed to wait",
         steps(launched("gemm", 20, 9_000, 10), "host cpu_op aten::item 30 8995", "host cpu_op aten::add 9030 900"),
         "it does something then, or such a call is recorded",
         steps(launched("gemm", 20, 9_000, 10), "host cpu_op aten::item 30 8995", SYNC),
@@ -365,10 +365,10 @@ CLAIMS = [
 
 
 NO_CLAIMS = {
-    "Estimates replay the recorded schedule with shorter parts. They don't model contention for SMs and memory, "
-    "clocks, the GIL, locks, or what the allocator would do instead; those in the table don't model how fast a "
-    "kernel can be, either. Removing a wait assumes that nobody needs the value. The profiler's own overhead is "
-    "included.": ("what no estimate knows"),
+    "Estimates replay the recorded schedule with shorter parts. They ignore contention for SMs and memory, clock "
+    "speeds, the GIL, locks, and what the allocator would do instead. Those in the table also ignore how fast a "
+    "kernel can get. Removing a wait assumes that the host doesn't need the result. The profiler's own overhead "
+    "is included.": ("what no estimate knows"),
     "No time passes in {base}.": "why nothing is said",
     "No rank has a complete {noun}, so there is no critical path.": "why nothing is said",
     "{finding}.": "the end of another sentence",

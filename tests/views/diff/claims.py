@@ -101,8 +101,8 @@ CLAIMS = [
         changed(1.2, scatter=0.005),
     ),
     Claim(
-        "Whether by the {min_effect} that matter is inconclusive: {needed}",
-        "Whether by the 2% that matter is inconclusive: about ",
+        "Whether the change exceeds the {min_effect} that matter is unclear: {needed}",
+        "Whether the change exceeds the 2% that matter is unclear: about ",
         changed(1.02, scatter=0.005),
         "it is longer by far more than 2%",
         changed(1.2, scatter=0.005),
@@ -248,10 +248,9 @@ NO_CLAIMS = {
     "In this recording, the {noun} is {change}: {times}.": _DRAWN,
     "Both sides ran the same program: record each several times to rule out noise.": _DRAWN,
     "Inconclusive per sample: {times} ({share}).": "as of a step",
-    "Can't compare FLOPs: work is known for {old} of device time in the base, {new} in the candidate.": (
-        "coverage: tests/views/diff/test_work.py"
-    ),
-    "Work is known for {old} of device time in the base, {new} in the candidate.": (
+    "Can't compare FLOPs: FLOPs or bytes are known for {old} of device time in the base, {new} in the "
+    "candidate.": ("coverage: tests/views/diff/test_work.py"),
+    "FLOPs or bytes are known for {old} of device time in the base, {new} in the candidate.": (
         "coverage: tests/views/diff/test_work.py"
     ),
     "Inconclusive per {noun}: {times} ({share}).": _PHASES,

@@ -74,7 +74,7 @@ def test_flops_known_on_one_side_only_are_not_fewer() -> None:
 def test_the_share_of_known_work_is_given_where_it_is_incomplete() -> None:
     mystery = Op("lib::mystery", 5, kernel=30)
     payload = compare(side(1, mm(), mystery), side(2, mm(117), mystery))
-    assert " now. Work is known for 75" in flops_text(payload)
+    assert " now. FLOPs or bytes are known for 75" in flops_text(payload)
 
 
 def test_operators_say_what_they_compute_inside_the_open_part() -> None:

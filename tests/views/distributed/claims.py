@@ -108,7 +108,7 @@ CLAIMS = [
         job(*(Delay("rows", rank, factor=0.6) for rank in range(4))),
     ),
     Claim(
-        "Work is uneven: {rank} computes {ratio} × as long as {other}, as {name} runs on {size} instead of "
+        "Work is uneven: {rank} computes {ratio} × as long as {other}, because {name} runs on {size} instead of "
         "{typical}.",
         r"Work is uneven: rank 3 computes 0\.\d+ × as long as the median rank, ",
         job(Delay("rows", 3, factor=0.6)),
@@ -166,8 +166,8 @@ CLAIMS = [
         job(*(Delay("host", rank, us=5000) for rank in range(8)), ranks=8, found=(0, 1, 2)),
     ),
     Claim(
-        "No few ranks are the stragglers, but differences between the ranks cost {cost} {per_step}.",
-        r"No few ranks are the stragglers, but differences between the ranks cost [45]\.\d+ ms per step\.",
+        "No rank is a clear straggler, but differences between the ranks cost {cost} {per_step}.",
+        r"No rank is a clear straggler, but differences between the ranks cost [45]\.\d+ ms per step\.",
         job(*(Delay("host", rank, us=5000) for rank in (4, 5, 6, 7)), ranks=8),
         "all ranks work as long",
         job(*(Delay("host", rank, us=5000) for rank in range(8)), ranks=8),

@@ -164,9 +164,9 @@ CLAIMS = [
         said(EVEN, no_clock),
     ),
     Claim(
-        "The clock of {rank} is {offset} {where}; it was corrected by the ends of {collectives}, which now agree "
-        "within {residual}",
-        r"The clock of rank 2 \(host0_1002\) is 5\.00 ms ahead; it was corrected by the ends of 9 shared "
+        "The clock of {rank} is {offset} {where}; it was corrected by aligning the ends of {collectives}, "
+        "which now agree within {residual}",
+        r"The clock of rank 2 \(host0_1002\) is 5\.00 ms ahead; it was corrected by aligning the ends of 9 shared "
         "collectives, which now agree within ",
         said(Job(4, ddp(4), clock_ns={2: 5_000_000})),
         "it is as much behind",

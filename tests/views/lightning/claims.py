@@ -17,8 +17,8 @@ def hooks(*times: int, outer: int = 1000) -> Said:
 
 CLAIMS = [
     Claim(
-        "{name} is the top hook: {share} of the host time of all hooks.",
-        r"C0\.on_step is the top hook: 60% of the host time of all hooks\.",
+        "{name} is the top hook: {share} of the time in hooks.",
+        r"C0\.on_step is the top hook: 60% of the time in hooks\.",
         hooks(600, 100),
         "the hook around it takes longer beside its nested hooks",
         hooks(300, 100),

@@ -104,7 +104,7 @@ NESTED = """
 
 def test_the_hook_with_the_most_time_outside_of_nested_hooks() -> None:
     payload = build(draw(NESTED), NoParams())
-    assert plain(payload.headline) == "L.training_step is the top hook: 75% of the host time of all hooks."
+    assert plain(payload.headline) == "L.training_step is the top hook: 75% of the time in hooks."
     (link,) = (phrase.link for phrase in payload.headline if phrase.link is not None)
     assert link == "lightning?show=hooks&q=L.training_step"
     assert plain(payload.details) == (
@@ -120,6 +120,6 @@ def test_hooks_that_took_no_time() -> None:
 
 def test_without_hooks_the_headline_is_about_the_modules() -> None:
     payload = build(draw("host user_annotation [pl][module]torch.nn.ReLU:~act 0 10"), NoParams())
-    assert plain(payload.headline) == "ReLU is the top module: 100% of the host time of all modules."
+    assert plain(payload.headline) == "ReLU is the top module: 100% of module host time."
     assert payload.headline[0].link == "lightning?place=0"
     assert payload.details == ()

@@ -30,15 +30,15 @@ PICTURE = "\n".join(" ".join(line.split()) for line in TRAINING.splitlines())
 
 CLAIMS = [
     Claim(
-        "{modules} is the top module: {share} of the {kind} time of all modules.",
-        r"Linear is the top module: 75% of the GPU time of all modules\.",
+        "{modules} is the top module: {share} of module {kind} time.",
+        r"Linear is the top module: 75% of module GPU time\.",
         model(300),
         "the other module takes longer",
         model(30),
     ),
     Claim(
-        "The {modules} make up {share} of the {kind} time of all modules.",
-        r"The 2 Linear modules make up 75% of the host time of all modules\.",
+        "The {modules} make up {share} of module {kind} time.",
+        r"The 2 Linear modules make up 75% of module host time\.",
         model(150, 2, device=False),
         "there is one of them",
         model(300, device=False),

@@ -37,7 +37,7 @@ def module_class(name: str, **given: int) -> ModuleClass:
 
 def test_the_class_with_the_most_device_time_and_where_the_rest_is() -> None:
     payload = payload_of(TRAINING)
-    assert plain(payload.headline) == "Linear is the top module: 94% of the GPU time of all modules."
+    assert plain(payload.headline) == "Linear is the top module: 94% of module GPU time."
     assert links(payload.headline) == {"Linear": "modules?place=1"}
     assert plain(payload.details) == (
         "Forward takes 57.0 µs, backward 60.0 µs. 2.5% of GPU time was launched outside any module and "
@@ -51,7 +51,7 @@ def test_without_a_device_it_is_about_the_host() -> None:
     host  python_function  nn.Module:~Linear_0 10   80
     host  cpu_op           aten::addmm         20   40
     """)
-    assert plain(payload.headline) == "Linear is the top module: 80% of the host time of all modules."
+    assert plain(payload.headline) == "Linear is the top module: 80% of module host time."
     assert payload.details == ()
 
 
@@ -61,7 +61,7 @@ def test_several_modules_of_a_class_lead_to_the_table_by_class() -> None:
         module_class("torch.nn.Linear", modules=1200, host_exclusive_ns=20, backward_host_self_ns=10, place=7),
     ]
     said = modules_headline("lightning", rows, None)
-    assert plain(said) == "The 1,200 Linear modules make up 75% of the host time of all modules."
+    assert plain(said) == "The 1,200 Linear modules make up 75% of module host time."
     assert links(said) == {"1,200 Linear modules": "lightning?group_by=class&place=7"}
 
 

@@ -24,8 +24,8 @@ def of(*calls: tuple[str, float, float, str], device: bool = True) -> Said:
 
 CLAIMS = [
     Claim(
-        "{names} {rank}: {share} of the {time} of all operators.",
-        r"sort is the top operator: 90% of the GPU time of all operators\.",
+        "{names} {rank}: {share} of operator {time}.",
+        r"sort is the top operator: 90% of operator GPU time\.",
         of(("aten::sort", 10, 900, "k"), ("aten::add", 10, 100, "k")),
         "it takes as long on the host, but less on the GPU",
         of(("aten::sort", 10, 100, "k"), ("aten::add", 10, 900, "k")),

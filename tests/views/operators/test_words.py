@@ -21,13 +21,13 @@ def headline_text(picture: str, params: OperatorsParams | None = None) -> str:
 
 
 def test_one_operator_is_named_where_it_takes_most_of_the_host_time() -> None:
-    assert headline_text(HOST) == "mm is the top operator: 60% of the host time of all operators."
+    assert headline_text(HOST) == "mm is the top operator: 60% of operator host time."
 
 
 def test_more_are_named_until_they_take_most_but_never_more_than_three() -> None:
     assert headline_text(HOST.replace("0   60", "0   59")).startswith("mm and add are the top operators: ")
     even = "\n".join(f"host cpu_op aten::op{i} {i * 10} 10" for i in range(10))
-    assert headline_text(even) == "op0, op1 and op2 are the top operators: 30% of the host time of all operators."
+    assert headline_text(even) == "op0, op1 and op2 are the top operators: 30% of operator host time."
 
 
 def test_device_time_counts_where_there_is_some() -> None:
@@ -37,7 +37,7 @@ def test_device_time_counts_where_there_is_some() -> None:
         host  cpu_op        aten::item       20   80
         gpu0  kernel        gemm             10   30   correlation=1
     """
-    assert headline_text(launched).startswith("mm is the top operator: 100% of the GPU time of all operators.")
+    assert headline_text(launched).startswith("mm is the top operator: 100% of operator GPU time.")
 
 
 def test_the_share_on_tensor_cores_is_given_as_far_as_kernel_names_tell() -> None:

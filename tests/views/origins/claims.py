@@ -39,8 +39,8 @@ CLAIMS = [
         steps(MM, ALONE),
     ),
     Claim(
-        "Sources: {sources}.",
-        r"Sources: launch \(400 µs\)\.",
+        "Traced by {sources}.",
+        r"Traced by launch \(400 µs\)\.",
         steps(MM, ALONE),
         "that kernel takes half as long again",
         steps(MM.replace("gemm 200 100", "gemm 200 150"), ALONE),

@@ -162,8 +162,8 @@ CLAIMS = [
         steps("host cpu_op aten::mm 0 3900", "host cpu_op aten::add 3900 4100", ON_CPU[1]),
     ),
     Claim(
-        "Most of the time outside operators and runtime calls passes in {where}.",
-        r"passes in prepare \(train\.py:4\)\.",
+        "Most of the time outside operators and runtime calls is spent in {where}.",
+        r"is spent in prepare \(train\.py:4\)\.",
         steps(
             "host python_function train.py(9):~main 0 10000",
             "host python_function train.py(4):~prepare 0 5900",
@@ -299,9 +299,9 @@ CLAIMS = [
         steps(*BUSY, count=2),
     ),
     Claim(
-        "The model processes {rate} tokens/s: {tokens} in {duration} ({prompt} of prompts, {generated}, "
-        "by the names of {iterations}).",
-        r"The model processes 133,000 tokens/s: 133 tokens in 1\.00 ms \(128 of prompts, 5 generated",
+        "The model processes {rate} tokens/s: {tokens} in {duration} ({prompt} prompt, {generated}; counted from "
+        "the labels of {iterations}).",
+        r"The model processes 133,000 tokens/s: 133 tokens in 1\.00 ms \(128 prompt, 5 generated",
         drawn(SERVING),
         "its last work ends a millisecond later",
         drawn(

@@ -101,7 +101,7 @@ def test_evidence_is_the_event_and_its_stretch() -> None:
 def test_a_gain_beyond_the_gaps_after_waits_has_its_reason(gain: Gain, is_explained: bool) -> None:
     advice = Advice(Finding("synchronization", subject="aten::item", value=8), gain, 0.2)
     assert (
-        "Without these waits the host prepares" in plain(build_recommendation(advice, "the trace").text)
+        "Without these waits, the host prepares" in plain(build_recommendation(advice, "the trace").text)
     ) == is_explained
 
 
@@ -129,7 +129,7 @@ def test_a_wait_under_a_frame_is_its_headline_and_its_advice() -> None:
         "GPU 0 is idle for 90.9% of the step, mainly while the host runs no operators (9.08 of 9.09 ms). "
         "Start here: move host work off the training loop."
     )
-    evidence = "Most of the time outside operators and runtime calls passes in load (a.py:3)."
+    evidence = "Most of the time outside operators and runtime calls is spent in load (a.py:3)."
     assert plain(payload.spent).endswith(f"{evidence} 100% of the step's critical path is host code.")
     assert plain(payload.explanation).startswith(evidence)
     assert [each.id for each in payload.recommendations] == ["host_code"]

@@ -79,7 +79,8 @@ def step(name: str, complete: bool = True, **times: float) -> Step:
         ),
         (  # the largest part of the idle time, and less than half of it
             {"kernel": 1 * MS, "cpu_exec": 600_000, "runtime": 500_000, "other": 400_000},
-            "GPU 0 is idle for 60% of an average step, longest while the host runs operators (600 µs of 1.50 ms).",
+            "GPU 0 is idle for 60% of an average step, above all while the host runs operators (600 µs of "
+            "1.50 ms).",
         ),
     ],
 )
@@ -168,7 +169,7 @@ def test_time_in_which_nothing_is_recorded_is_named_by_its_function() -> None:
     assert plain(payload.headline).startswith(
         "GPU 0 is idle for 80% of the step, mainly while the host runs no operators"
     )
-    sentence = "Most of the time outside operators and runtime calls passes in preprocess (train.py:9)."
+    sentence = "Most of the time outside operators and runtime calls is spent in preprocess (train.py:9)."
     assert sentence in plain(payload.spent) and plain(payload.explanation).startswith(sentence)
     assert Phrase("preprocess (train.py:9)", "trace?event=1") in payload.explanation
     average = Average(100.0, categories(other=80, cpu_exec=20), 2, [], 100.0)

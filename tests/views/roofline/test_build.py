@@ -43,9 +43,9 @@ def test_all_is_modeled() -> None:
 
 def test_what_is_not_modeled_makes_it_a_lower_bound() -> None:
     assert says(products(kernel("alone", 200, 20, 9))).startswith(
-        "MFU is at least 0.9% on H100 SXM (80% of kernel time has known work)."
+        "MFU is at least 0.9% on H100 SXM (work known for 80% of kernel time)."
     )
-    assert "at least 0.9% on H100 SXM (nearly all kernel time has known work)" in says(
+    assert "at least 0.9% on H100 SXM (work known for nearly all kernel time)" in says(
         products(kernel("alone", 219.99, 0.01, 9))
     )
 
@@ -84,7 +84,7 @@ def test_a_device_that_is_not_known_is_said_to_be() -> None:
 def test_no_matrix_operator() -> None:
     assert says(
         read([operator("lib::x", 0, 9), launch(1, 1), kernel("k", 20, 30, 1)], deviceProperties=[H100])
-    ) == ("No matmul or convolution with known FLOPs was recorded (0% of kernel time has known work).")
+    ) == ("No matmul or convolution with known FLOPs was recorded (work known for 0% of kernel time).")
 
 
 def test_the_row_to_gain_most_is_linked() -> None:

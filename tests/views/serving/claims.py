@@ -237,7 +237,7 @@ CLAIMS = [
     ),
     Claim(
         "The origin of {share} is unknown{reason}.",
-        r"The origin of 66\.7% is unknown: no operator is around its launch\.",
+        r"The origin of 66\.7% is unknown: no operator encloses its launch\.",
         by_origin(launched("gemm", 200, 100, 10), RELU),
         "an operator is around it",
         by_origin(MM, RELU),

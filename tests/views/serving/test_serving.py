@@ -167,7 +167,7 @@ def test_drafts_are_no_generated_tokens_and_leave_the_time_between_tokens_unknow
     rates = build(trace, NoParams()).rates
     assert rates.between_tokens_median_ns is None and "drafts" in rates.reasons["between_tokens_median_ns"]
     assert "96 generated or drafted" in plain(overview(trace, NoParams()).explanation)
-    assert " generated, by" in plain(overview(serve(HEALTHY)[0], NoParams()).explanation)
+    assert " generated; counted from" in plain(overview(serve(HEALTHY)[0], NoParams()).explanation)
 
 
 def test_the_overview_without_advice_of_its_own_says_who_has_some() -> None:

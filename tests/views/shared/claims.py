@@ -160,8 +160,8 @@ CLAIMS = [
     ),
     # ---- what was recorded
     Claim(
-        "The device clock was shifted by {shift}, because work was recorded before its launch.",
-        r"The device clock was shifted by 11\.0 µs, because work was recorded before its launch\.",
+        "The device clock was shifted by {shift}, because some work was recorded as starting before its launch.",
+        r"shifted by 11\.0 µs, because some work was recorded as starting before its launch\.",
         lambda: said_by("idle", draw(EARLY)),
         "the kernel begins after its launch",
         lambda: said_by("idle", draw(EARLY.replace("gemm               40", "gemm               70"))),

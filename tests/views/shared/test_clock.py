@@ -17,11 +17,11 @@ gpu0  kernel           gemm               40  190  correlation=1
 @pytest.mark.parametrize("slug", ["idle", "critical_path"])
 def test_the_clock_is_said_to_be_moved_where_it_is(slug: str) -> None:
     # The kernel begins 10 us before its call, and no launch takes less than 1 us.
-    assert "clock was shifted by 11.0 µs, because work was recorded before its launch." in words(
+    assert "clock was shifted by 11.0 µs, because some work was recorded as starting before its launch." in words(
         ask(draw(EARLY), slug)["limits"]
     )
     on_time = draw(EARLY.replace("gemm               40", "gemm               70"))
-    assert "clock" not in words(ask(on_time, slug)["limits"]).replace("clocks, the GIL", "")
+    assert "clock" not in words(ask(on_time, slug)["limits"]).replace("clock speeds, the GIL", "")
 
 
 def test_idle_time_says_how_well_it_is_explained_and_where_waiting_is_shown() -> None:

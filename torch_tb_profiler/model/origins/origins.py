@@ -40,12 +40,12 @@ HOW = ("launch", "graph node", "capture", "compile record")
 NO_CAPTURE = "replayed from a graph whose capture was not recorded"
 NO_NOTE = "its graph node has neither an annotation nor a launch stack, and the capture was not recorded"
 NO_LAUNCH = "its launch was not recorded"
-NO_OPERATOR = "no operator is around its launch"
+NO_OPERATOR = "no operator encloses its launch"
 COMPILED_LAUNCH = "launched by compiled code outside of any operator"
 NO_STACKS = "no Python stacks were recorded; pass `with_stack=True`"
 NO_MODULE = "launched outside of any `nn.Module` call"
 NO_MODULES = "no `nn.Module` calls were recorded; pass `with_stack=True`"
-NO_LINE = "no frame of the program is around its launch"
+NO_LINE = "no frame of the program encloses its launch"
 NO_SHAPES = "no shapes were recorded; pass `record_shapes=True`"
 
 T = TypeVar("T", bound=Hashable)

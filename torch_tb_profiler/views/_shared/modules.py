@@ -254,10 +254,10 @@ def modules_headline(tab: str, classes: Sequence[ModuleClass], device: str | Non
     top = max(classes, key=time)
     name = top.name.rpartition(".")[2]
     if top.modules == 1:
-        template = "{modules} is the top module: {share} of the {kind} time of all modules."
+        template = "{modules} is the top module: {share} of module {kind} time."
         modules = Phrase(name, link(tab, place=top.place))
     else:
-        template = "The {modules} make up {share} of the {kind} time of all modules."
+        template = "The {modules} make up {share} of module {kind} time."
         modules = Phrase(f"{top.modules:,} {name} modules", link(tab, group_by="class", place=top.place))
     return text(template, modules=modules, share=format_ratio(time(top) / total), kind=device or "host")
 

@@ -41,7 +41,7 @@ def clock_shift_sentence(shift_ns: int) -> Text:
     if shift_ns <= 0:
         return ()
     return text(
-        "The device clock was shifted by {shift}, because work was recorded before its launch.",
+        "The device clock was shifted by {shift}, because some work was recorded as starting before its launch.",
         shift=format_duration(shift_ns),
     )
 

@@ -100,10 +100,10 @@ _MIN_INNER_SHARE = 0.1
 """Smallest share of the step of a part that is named instead of the annotation around it."""
 
 _LIMITS = text(
-    "Estimates replay the recorded schedule with shorter parts. They don't model contention for SMs and memory, "
-    "clocks, the GIL, locks, or what the allocator would do instead; those in the table don't model how fast a "
-    "kernel can be, either. Removing a wait assumes that nobody needs the value. The profiler's own overhead is "
-    "included."
+    "Estimates replay the recorded schedule with shorter parts. They ignore contention for SMs and memory, clock "
+    "speeds, the GIL, locks, and what the allocator would do instead. Those in the table also ignore how fast a "
+    "kernel can get. Removing a wait assumes that the host doesn't need the result. The profiler's own overhead "
+    "is included."
 )
 
 
@@ -114,11 +114,11 @@ _ALONE_LIMIT = text(
 )
 
 _UNRECORDED_WAITS_LIMIT = text(
-    "No call is recorded that waits for the device: where the host does nothing until right after the device is "
-    "done, it is taken to wait."
+    "No recorded call waits for the device. Where the host does nothing until right after the device finishes, it "
+    "is assumed to wait."
 )
 
-COMPARED_LIMIT = text("What-ifs of communication shorten the transfer only, and what they save is at most that.")
+COMPARED_LIMIT = text("What-ifs of communication shorten only the transfer, so that is the most they can save.")
 """Added to the limits once the other ranks are read."""
 
 
@@ -399,7 +399,9 @@ def _is_unknown(times: Mapping[str, float], explained: float) -> bool:
 def _unexplained_starts(explained: float) -> str:
     if explained == 0:
         return "the recorded launches and syncs don't explain when the device work starts"
-    return f"the recorded launches and syncs explain when only {format_ratio(explained)} of the device work starts"
+    return (
+        f"the recorded launches and syncs explain the start of only {format_ratio(explained)} of the device work"
+    )
 
 
 def _copies_matter(path: PathSummary) -> bool:

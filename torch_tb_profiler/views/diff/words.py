@@ -111,7 +111,7 @@ def headline(
             interval=_interval(step),
         ),
         text(
-            "Whether by the {min_effect} that matter is inconclusive: {needed}",
+            "Whether the change exceeds the {min_effect} that matter is unclear: {needed}",
             min_effect=format_ratio(min_effect),
             needed=_needed_steps(step, several, noun, lower=True),
         ),
@@ -329,12 +329,14 @@ def flops_sentences(comparison: PairComparison, min_effect: float, noun: str) ->
     coverage = {"old": format_ratio(base.coverage), "new": format_ratio(candidate.coverage)}
     if abs(candidate.coverage - base.coverage) > MAX_COVERAGE_DIFFERENCE:
         template = (
-            "Can't compare FLOPs: work is known for {old} of device time in the base, {new} in the candidate."
+            "Can't compare FLOPs: FLOPs or bytes are known for {old} of device time in the base, {new} in the "
+            "candidate."
         )
         return [text(template, **coverage)]
     limits: Text = ()
     if min(base.coverage, candidate.coverage) < COMPLETE_COVERAGE:
-        limits = text("Work is known for {old} of device time in the base, {new} in the candidate.", **coverage)
+        template = "FLOPs or bytes are known for {old} of device time in the base, {new} in the candidate."
+        limits = text(template, **coverage)
     speeds = _tflops(old, base.matrix.busy_ns), _tflops(new, candidate.matrix.busy_ns)
     change = new / old - 1
     if abs(change) <= min_effect:

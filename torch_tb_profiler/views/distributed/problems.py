@@ -139,7 +139,7 @@ def _clock_problems(comparison: RankComparison) -> Iterator[Problem]:
             abs(offset) > NOTABLE_CLOCK_ERROR_NS or offsets.get(source.host, set()) - {offset}
         ):
             sentence = text(
-                "The clock of {rank} is {offset} {where}; it was corrected by the ends of {collectives}, "
+                "The clock of {rank} is {offset} {where}; it was corrected by aligning the ends of {collectives}, "
                 "which now agree within {residual}",
                 rank=rank,
                 offset=format_duration(abs(offset)),

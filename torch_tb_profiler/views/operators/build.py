@@ -186,7 +186,7 @@ def headline(
     set_values = set_params(params)
     names = [Phrase(name, link("operators", **set_values, select=key)) for name, key in keys.items()]
     ranking = text(
-        "{names} {rank}: {share} of the {time} of all operators.",
+        "{names} {rank}: {share} of operator {time}.",
         names=join_phrases(names),
         rank="are the top operators" if len(names) > 1 else "is the top operator",
         share=format_ratio(sum(map(time, top)) / total),

@@ -88,7 +88,7 @@ def _row(trace: Trace, first: int, longest: int, count: int, ns: int) -> OriginR
 def _details(covered: Coverage) -> Text:
     """Name the sources, and the reason that costs most."""
     sources = [f"{name} ({format_duration(ns)})" for name, ns in covered.how_ns.items()]
-    found = text("Sources: {sources}.", sources=join_words(sources)) if sources else ()
+    found = text("Traced by {sources}.", sources=join_words(sources)) if sources else ()
     if not covered.lost:
         return found
     first = covered.lost[0]

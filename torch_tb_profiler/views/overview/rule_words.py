@@ -88,26 +88,25 @@ RULE_WORDS = {
     ),
     ("synchronization", ""): RuleWords(
         "Remove per-step synchronization",
-        "{count} calls in the trace wait until the {device} has finished, and it is then idle for {time} of "
-        "{base} until the next launch. {most} of that follows {subject}{place}.",
-        f"idle time after calls that wait for the device, no longer than they waited, costs {_COST}",
+        "{count} calls in the trace wait for the {device} to finish; it is then idle for {time} of {base} until "
+        "the next launch. {most} of that follows {subject}{place}.",
+        f"idle time after calls that wait for the device, counted up to the length of each wait, costs {_COST}",
         "the host needs the value right away to decide what runs next.",
         "losses.append(loss.detach())  # and .item() once, after the loop",
-        "Without these waits the host prepares the next launches while the {device} still works, so the saving "
-        "exceeds these gaps.",
+        "Without these waits, the host prepares the next launches while the {device} still works, so the saving "
+        "is larger than these gaps.",
     ),
     ("blocking_copies", ""): RuleWords(
-        "Copy without waiting",
-        "{count} calls in the trace wait for copies between host and {device}. The idle time until the next "
-        "launch, and the copies to the host while nothing computes, take {time} of {base}. {subject}{place} costs "
-        "most.",
-        "idle time after calls that wait for copies, no longer than they waited, and copies to the host for which "
-        f"it waits while no kernel runs, cost {_COST}",
+        "Use non-blocking copies",
+        "{count} calls in the trace wait for copies between host and {device}. Idle time until the next launch, "
+        "and copies to the host while nothing computes, cost {time} of {base}, most of all in {subject}{place}.",
+        "idle time after calls that wait for copies, counted up to the length of each wait, and copies to the "
+        f"host that it waits for while no kernel runs, cost {_COST}",
         "the host needs the values right away to decide what runs next.",
         "batch = batch.to(device, non_blocking=True)  # from DataLoader(..., pin_memory=True)\n"
         "host.copy_(out, non_blocking=True); copied.record()  # host is pinned: read it after the event",
-        "Without these waits the host prepares the next launches while the {device} still works, so the saving "
-        "exceeds that.",
+        "Without these waits, the host prepares the next launches while the {device} still works, so the saving "
+        "is larger than that.",
     ),
     ("host_code", "code"): RuleWords(
         "Move host work off the training loop",
@@ -124,14 +123,14 @@ RULE_WORDS = {
     ("host_code", "alone"): RuleWords(
         "Move {subject} out of the step",
         "For {time} of {base}, the host is in {subject} and runs no operator.",
-        "of the stretches of over a millisecond without an operator, at least half are in one function that "
-        f"mostly runs none, which costs {_COST}",
-        "the step needs its result, or waits for it, right away: then only making it faster helps.",
+        "at least half of the stretches of over a millisecond without an operator are in one function that mostly "
+        f"runs none, which costs {_COST}",
+        "the step needs its result right away, or waits for it: then only making it faster helps.",
     ),
     ("host_code", "operator"): RuleWords(
         "Look into {subject}",
-        "For {time} of {base}, the {device} is idle while the host is in {subject}. An operator that takes a "
-        "millisecond computes on the CPU, waits for a lock or another thread, or runs for the first time.",
+        "For {time} of {base}, the {device} is idle while the host is in {subject}. An operator this slow "
+        "usually computes on the CPU, waits for a lock or another thread, or runs for the first time.",
         f"idle stretches of over a millisecond, half of each in one operator, cost {_COST}",
         "it runs for the first time here and is faster in later steps.",
     ),
@@ -156,7 +155,7 @@ RULE_WORDS = {
         "kernel yet; the median launched kernel, copy or memset takes {duration}. A graph replay launches all "
         "kernels of an iteration at once.",
         f"gaps of up to a millisecond that end with a late launch cost {_COST}, and no graphs are replayed",
-        "most iterations hold prefills, whose sizes aren't captured.",
+        "most iterations contain prefills, whose sizes aren't captured.",
         "vllm serve MODEL  # without --enforce-eager; SGLang: without --disable-cuda-graph",
     ),
     ("pageable_copies", ""): RuleWords(
@@ -180,7 +179,7 @@ RULE_WORDS = {
     ("optimizer_on_cpu", "fused"): RuleWords(
         "Use the fused optimizer",
         "{subject} calls its operators once per parameter, one of them {count} times per step. A fused step makes "
-        "one pass, which saves at most all but the longest operator: {time} of {base}.",
+        "a single pass. It saves up to {time} of {base}: all but the longest operator.",
         f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST} beyond "
         "the operator with the most time",
         "PyTorch is older than 2.4, parameters are sparse, or of a type that isn't floating point.",
@@ -188,8 +187,8 @@ RULE_WORDS = {
     ),
     ("optimizer_on_cpu", "other"): RuleWords(
         "Step with fewer operators",
-        "{subject} calls its operators once per parameter, one of them {count} times per step. Compiled to one "
-        "pass, a step saves at most all but the longest operator: {time} of {base}.",
+        "{subject} calls its operators once per parameter, one of them {count} times per step. A compiled step "
+        "makes a single pass. It saves up to {time} of {base}: all but the longest operator.",
         f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST} beyond "
         "the operator with the most time, and it has no fused version on the CPU",
         "compiling it isn't possible, for example because it synchronizes with other processes.",
@@ -218,8 +217,8 @@ RULE_WORDS = {
     ),
     ("contention", ""): RuleWords(
         "Give collectives fewer multiprocessors",
-        "While collectives run, {subject} takes {share} of its time alone, on equal sizes. What kernels take "
-        "longer beside collectives is {time} of {base}.",
+        "{subject} takes {share} as long while collectives run as it does alone, on equal sizes. Kernels lose "
+        "{time} of {base} to this.",
         "kernels of equal name and size have a median at least 15% longer beside collectives than alone (three "
         f"calls of each), and the difference costs {_COST}",
         "the collectives then take longer than the kernels gain: measure both.",
@@ -255,9 +254,9 @@ RULE_WORDS = {
     ),
     ("late_rank", ""): RuleWords(
         "Find out why collectives are slow",
-        "For {time} of {base}, collectives (the longest: {subject}) take longer than their size and others of "
-        "their kind explain. They wait for another rank, or the network is slow; add the other ranks' files to "
-        "the run to see which.",
+        "For {time} of {base}, collectives (the longest: {subject}) run longer than their size and other calls of "
+        "the same kind explain. Either they wait for another rank, or the network is slow; add the other ranks' "
+        "files to the run to see which.",
         f"collectives take more than {LATE_RATIO} times the median of their kind, or move less than 4 GB/s; this "
         f"is more than half of the exposed communication and costs {_COST}",
         "the link between the ranks is that slow, or was set up in these steps.",
@@ -280,7 +279,7 @@ RULE_WORDS = {
     ),
     ("mixed_precision", "fp16"): RuleWords(
         "Run matrix products on Tensor Cores",
-        "Matrix products in float32 could run in float16 on this GPU's Tensor Cores. At peak speed they would "
+        "Matrix products in float32 could run in float16 on this GPU's Tensor Cores. At peak speed, that would "
         "save {time} of {base}.{unknown}{sizes}",
         f"float32 operators that could use Tensor Cores but don't cost {_COST} beyond the roofline with them",
         "the model doesn't converge in float16, even with a gradient scaler.",
@@ -288,7 +287,7 @@ RULE_WORDS = {
     ),
     ("mixed_precision", "tf32"): RuleWords(
         "Run matrix products on Tensor Cores",
-        "Matrix products in float32 could run in TF32 on this GPU's Tensor Cores. At peak speed they would "
+        "Matrix products in float32 could run in TF32 on this GPU's Tensor Cores. At peak speed, that would "
         "save {time} of {base}.{unknown}{sizes}",
         f"float32 operators that could use Tensor Cores but don't cost {_COST} beyond the roofline with them",
         "results need more than the 10 bits of precision of TF32.",
@@ -305,9 +304,9 @@ RULE_WORDS = {
     ("slow_products", "alignment"): RuleWords(
         "Make matrix sizes multiples of 8",
         "{count} products in the trace run in kernels for unaligned operands, the longest {subject}{place}. At "
-        "peak speed they would save {time} of {base}.",
-        f"products on Tensor Cores run in kernels that load less than 16 bytes at once, from inputs with a size "
-        f"that is no multiple of these; their time beyond the roofline costs {_COST}",
+        "peak speed, they would save {time} of {base}.",
+        "matrix products on Tensor Cores run in kernels that load less than 16 bytes at once, because a size of "
+        f"their inputs isn't a multiple of that; their time beyond the roofline costs {_COST}",
         "only one tensor per step has the odd size, or padding adds more work than aligned kernels save.",
         "torch.nn.functional.pad(x, (0, -x.shape[-1] % 8))  # sizes of 16-bit types: multiples of 8",
     ),
@@ -322,22 +321,22 @@ RULE_WORDS = {
     ),
     ("unfused_attention", "operators"): RuleWords(
         "Use fused attention",
-        "Attention runs {count} times in the trace as a product, softmax and another product, which write the "
-        "scores of all pairs of tokens to memory and read them again. A fused kernel at peak speed "
-        "would save {time} of {base}.",
+        "Attention runs {count} times in the trace as a matmul, a softmax and another matmul, which write the "
+        "scores of all pairs of tokens to memory and read them back. A fused kernel at peak speed would save "
+        "{time} of {base}.",
         f"batched products before and after a softmax of the first one's result cost {_COST} beyond the same "
         f"products without memory traffic for the scores",
         "the attention weights are needed themselves, or change in a way that no fused kernel supports.",
         "torch.nn.functional.scaled_dot_product_attention(q, k, v)",
     ),
     ("unfused_attention", "fallback"): RuleWords(
-        "Give attention inputs that a fused kernel takes",
-        "scaled_dot_product_attention runs {count} times in the trace as a product, softmax and another product: "
-        "no fused kernel took its inputs. A fused kernel at peak speed would save {time} of {base}.",
+        "Give attention inputs that a fused kernel supports",
+        "scaled_dot_product_attention runs {count} times in the trace as a matmul, a softmax and another matmul: "
+        "no fused kernel supports its inputs. A fused kernel at peak speed would save {time} of {base}.",
         f"scaled_dot_product_attention falls back to single operators, which cost {_COST} beyond the same "
         "products without memory traffic for the scores",
         "the head size, the mask or the dtype must stay.",
-        "with torch.nn.attention.sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION): ...  # warns why it cannot",
+        "with torch.nn.attention.sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION): ...  # warns why it can't",
     ),
     ("elementwise_chains", ""): RuleWords(
         "Fuse elementwise kernels",
@@ -387,7 +386,7 @@ RULE_WORDS = {
         "peak decides what fits, not the batch.",
         f"allocated memory peaks outside of the steps, above {MIN_OUTSIDE_SHARE:.0%} of the GPU's memory and at "
         "least 10% above the peak in the steps",
-        "other runs don't have what allocates it, such as an evaluation or a search for the fastest kernels.",
+        "what allocates it, such as an evaluation or a search for the fastest kernels, isn't part of other runs.",
         'torch.load(path, map_location="cpu", mmap=True)  # a checkpoint; build the model on the meta device',
     ),
     ("memory_growth", ""): RuleWords(
@@ -395,7 +394,7 @@ RULE_WORDS = {
         "Live memory on {subject} rises by {message} per step{operator}.",
         "after the first step, live memory at the ends of steps rises in three of four, by at least 1% of the "
         "peak altogether",
-        "a cache fills that has a limit.",
+        "a cache is filling up to its limit.",
         "losses.append(loss.item())  # keeps no graph; write results to a preallocated tensor, not torch.cat",
     ),
     ("reserved_growth", ""): RuleWords(

@@ -166,7 +166,7 @@ def step_sentence(
         )
     verb, activity = _HOST_ACTIVITIES[cause]
     part = _part_of(times[cause], idle)
-    mostly = "mainly " if times[cause] > 0.5 * idle else "longest "
+    mostly = "mainly " if times[cause] > 0.5 * idle else "above all "
     return text(
         "{device} idle for {share}, {mainly}while the host {verb}{activity} ({part}).",
         device=_idle_subject(kind, ids),
@@ -258,7 +258,7 @@ def unrecorded_sentence(where: Phrase | None) -> Text:
     """Name the function in which most time outside operators and runtime calls passes."""
     if where is None:
         return ()
-    return text("Most of the time outside operators and runtime calls passes in {where}.", where=where)
+    return text("Most of the time outside operators and runtime calls is spent in {where}.", where=where)
 
 
 def largest_kernel_sentence(name: str, event: int, share: float) -> Text:
@@ -383,8 +383,8 @@ def throughput_sentence(tokens: TokenCounts | None) -> Text:
     if tokens is None:
         return ()
     return text(
-        "The model processes {rate} tokens/s: {tokens} in {duration} ({prompt} of prompts, {generated}, "
-        "by the names of {iterations}).",
+        "The model processes {rate} tokens/s: {tokens} in {duration} ({prompt} prompt, {generated}; counted from "
+        "the labels of {iterations}).",
         tokens=plural(tokens.prompt + tokens.generating, "token"),
         duration=format_duration(tokens.duration_ns),
         rate=format_number(tokens.per_second),

@@ -84,7 +84,7 @@ def _coverage_clause(used: Utilization) -> str:
     if used.modeled_ns == used.device_ns:
         return ""
     share = format_ratio(used.coverage)
-    return f" ({'nearly all' if share == '100%' else f'{share} of'} kernel time has known work)"
+    return f" (work known for {'nearly all' if share == '100%' else f'{share} of'} kernel time)"
 
 
 def clock_words(peaks: DeviceRates, clock: RecordedClock) -> Text:

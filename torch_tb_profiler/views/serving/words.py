@@ -40,14 +40,14 @@ def no_arrivals(engine: str | None, recorded: bool) -> str:
         "export the engine's request spans (OpenTelemetry), and put them beside the trace as `otlp.jsonl`",
     )
     if recorded:
-        return f"what is recorded of the requests doesn't say; {how}"
+        return f"the recorded requests don't say; {how}"
     return f"a trace doesn't record when requests arrive; {how}"
 
 
 def no_queue(engines: int) -> str:
     """Return why the length of the queue is unknown, and what would tell it."""
     if engines > 1:
-        return f"the log is of {engines} engines, and the trace doesn't say which of them it is of"
+        return f"the log covers {engines} engines, and the trace doesn't say which one it belongs to"
     return (
         "a trace doesn't count requests in the queue; put the server's log beside it as `vllm.log` or `sglang.log`"
     )

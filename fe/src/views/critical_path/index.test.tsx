@@ -16,7 +16,7 @@ it('says what limits the step, and what each target would save', () => {
   const row = table.getByRole('row', { name: /Data loading/ });
   expect(row.textContent).toContain('330 µs');
   expect(row.textContent).toContain('165 µs');
-  const limits = screen.getByText(/assumes that nobody needs the value/).closest('details')!;
+  const limits = screen.getByText(/assumes that the host doesn't need the result/).closest('details')!;
   expect(limits.open).toBe(false);
   expect(limits.querySelector('summary')!.textContent).toMatch(
     /^How we know · [\d.]+% of device work explained$/,

@@ -176,7 +176,7 @@ def slower_devices_sentence(comparison: RankComparison, found: SlowerDevices) ->
 def uneven_work_sentence(comparison: RankComparison, uneven: UnevenWork, saving: float) -> Text:
     """Say which rank has more or less work than the others, what shows it, and what an even split would save."""
     difference = text(
-        "Work is uneven: {rank} computes {ratio} × as long as {other}, as {name} runs on {size} instead of "
+        "Work is uneven: {rank} computes {ratio} × as long as {other}, because {name} runs on {size} instead of "
         "{typical}.",
         rank=rank_names([comparison.sources[uneven.member]], capital=False),
         ratio=f"{uneven.ratio:.2f}",

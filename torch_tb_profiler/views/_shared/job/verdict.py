@@ -77,7 +77,7 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
         )
     if verdict.imbalance is not None:
         return text(
-            "No few ranks are the stragglers, but differences between the ranks cost {cost} {per_step}.",
+            "No rank is a clear straggler, but differences between the ranks cost {cost} {per_step}.",
             cost=Phrase(format_duration(verdict.imbalance), RANKS_TABLE),
             per_step=time_base(comparison),
         )
