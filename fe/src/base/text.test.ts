@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { codeToWrite, shorten, shortenDistinct } from './text';
+import { codeToWrite, joinUnits, shorten, shortenDistinct } from './text';
 
 test('code to write is found, but not names of missing things', () => {
   const marks =
@@ -33,4 +33,11 @@ test('names that would look the same keep the part where they differ', () => {
     'foreach…d adam',
   ]);
   expect(shortenDistinct(['same name twice', 'same name twice'], 8)).toEqual(['same…ice', 'same…ice']);
+});
+
+test('a number stays on the line of its unit, and nothing else is joined', () => {
+  expect(joinUnits('idle for 60% of a step (123 of 286 µs), 1.5 GiB at 2 GB/s')).toBe(
+    'idle for 60% of a step (123 of 286\u00a0µs), 1.5\u00a0GiB at 2\u00a0GB/s',
+  );
+  expect(joinUnits('3 steps, 2 hosts, 4 Bytes, 5 s/x')).toBe('3 steps, 2 hosts, 4 Bytes, 5 s/x');
 });

@@ -9,6 +9,12 @@ export interface Phrase {
 /** Return a sentence without its links, for places where nothing can be clicked: tooltips, titles of cells. */
 export const plainText = (phrases: readonly Phrase[]): string => phrases.map(phrase => phrase.text).join('');
 
+const BEFORE_UNIT =
+  /(\d) (?=(?:[nµm]?s|min|h|[KMGT]i?B|B|[MG]Hz|°C|[GT]?FLOPs?(?:\/s)?|[KMGT]B\/s)(?![\w/]))/g;
+
+/** Return a text in which no line breaks between a number and its unit. */
+export const joinUnits = (text: string): string => text.replace(BEFORE_UNIT, '$1\u00a0');
+
 export const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** An option with its value, a call with its arguments, a member of an enumeration, or options of a command. */

@@ -1,5 +1,5 @@
 // Sentences from the server, with links to their evidence and with code.
-import type { Phrase } from '../base/text';
+import { joinUnits, type Phrase } from '../base/text';
 import { useSelection } from '../state/selection';
 
 interface Props {
@@ -23,7 +23,7 @@ export function Sentence({ text, keepParams = [] }: Props) {
       {text.map(({ text: words, link }, i) =>
         link ? (
           <InlineLink key={i} onOpen={() => open(link)}>
-            {words}
+            {joinUnits(words)}
           </InlineLink>
         ) : (
           <TextWithCode key={i} text={words} />
@@ -57,7 +57,9 @@ function InlineLink({ children, onOpen }: { children: string; onOpen: () => void
 export function TextWithCode({ text }: { text: string }) {
   const parts = text.split('`');
   // An unpaired backtick belongs to a name in the text.
-  return parts.length % 2 === 0 ? text : parts.map((part, i) => (i % 2 ? <code key={i}>{part}</code> : part));
+  return parts.length % 2 === 0
+    ? joinUnits(text)
+    : parts.map((part, i) => (i % 2 ? <code key={i}>{part}</code> : joinUnits(part)));
 }
 
 /** Return the view, parameters, and trace that a link such as `operators?search=conv&run=a` selects. */

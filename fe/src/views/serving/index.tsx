@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'react';
+import { useMemo, useState, type CSSProperties } from 'react';
 import type { ServingIterations, ServingPayload, ServingPhase, ServingStall } from '../../api/types';
 import { formatCount, formatDuration, formatNumber, formatRatio, plural } from '../../base/format';
 import { useView } from '../../state/queries';
@@ -193,7 +193,10 @@ function Figures({ payload: { rates } }: { payload: ServingPayload }) {
   ];
   return (
     <section className="panel" aria-label="Rates" data-part="figures">
-      <dl className={css.figures}>
+      <dl
+        className={css.figures}
+        style={{ '--figures': figures.length, '--half': Math.ceil(figures.length / 2) } as CSSProperties}
+      >
         {figures.map(([title, value, unit]) => (
           <div key={title}>
             <dt>{title}</dt>
