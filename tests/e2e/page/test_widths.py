@@ -1,4 +1,4 @@
-"""Every view from the narrowest to the widest screen: nothing is cut off."""
+"""Every view from the narrowest to the widest screen: nothing is cut off, and no panel covers another."""
 
 from __future__ import annotations
 
@@ -17,13 +17,23 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 WIDTHS = (320, 900, 1440, 1920, 2560)
 """320 px are a window of 1,280 px at a zoom of 400%."""
 
+HEIGHT = 700
+"""Of the page in the window of a laptop, below TensorBoard's header."""
+
 OVER = """wide => {
   const over = (element, name) => element.scrollWidth > element.clientWidth + 1 ? [name] : [];
   const page = document.getElementById('page');
+  const PANEL = '.panel, [data-part=table]';
+  const panels = [...page.querySelectorAll(PANEL)].filter(each => !each.parentElement.closest(PANEL));
+  const boxes = panels.map(panel => panel.getBoundingClientRect());
+  const covers = (a, b) =>
+    a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  const covered = panels.filter((_, i) => boxes.some((box, other) => other !== i && covers(box, boxes[i])));
   const tables = wide ? [...page.querySelectorAll('[role=grid], [role=treegrid], table')] : [];
   return [
     ...over(document.documentElement, 'document'),
     ...over(page, 'page'),
+    ...covered.map(panel => `covered: ${panel.getAttribute('aria-label') ?? panel.textContent.slice(0, 40)}`),
     ...tables.flatMap(table => {
       const frame = table.closest('.scroll') ?? table.parentElement;
       return over(frame, `table ${table.getAttribute('aria-label')}`);
@@ -39,7 +49,7 @@ def test_no_width_cuts_a_view_off(new_page: NewPage, server: str) -> None:
     for state in VIEWS.values():
         go(page, state)
         for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 900})
+            page.set_viewport_size({"width": width, "height": HEIGHT})
             # A chart is drawn anew for the new width a few frames later.
             until(partial(page.evaluate, OVER, width >= 1440), operator.not_)
 

@@ -5,6 +5,7 @@ import type { DistributedPayload } from '../../api/types';
 import { exactDuration, formatDuration, formatRatio, timeUnit } from '../../base/format';
 import { roundTickValues } from '../../base/ticks';
 import { rankName, type Part } from './select';
+import { useWidth } from '../../widgets/charts/useWidth';
 import { Button } from '../../widgets/inputs/Button';
 import css from './RankBars.module.css';
 
@@ -28,8 +29,13 @@ export const PARTS: readonly (readonly [Part, string, string])[] = [
 const ROW = 40;
 const SHOWN = 9;
 
+/** Padding and the average width of a letter of a label, in pixels. */
+const PADDING = 14;
+const LETTER = 6.4;
+
 export function RankBars({ rows, places, marked, onPick }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
+  const { ref, width } = useWidth<HTMLSpanElement>();
   const most = Math.max(...rows.map(row => row.duration_ns), 1);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -70,11 +76,7 @@ export function RankBars({ rows, places, marked, onPick }: Props) {
                           style={{ width: `${share * 100}%` }}
                           title={`${title}: ${exactDuration(row[part])}, ${formatRatio(row[part] / (row.duration_ns || 1))}`}
                         >
-                          {share > 0.22 && name !== 'overlap'
-                            ? `${title} ${formatDuration(row[part])} · ${formatRatio(row[part] / (row.duration_ns || 1))}`
-                            : share > 0.07 && name !== 'overlap'
-                              ? formatDuration(row[part])
-                              : ''}
+                          {name !== 'overlap' && label(title, row[part], row.duration_ns, share * width)}
                         </i>
                       )
                     );
@@ -88,7 +90,7 @@ export function RankBars({ rows, places, marked, onPick }: Props) {
       </div>
       <div className={css.axis}>
         <span />
-        <span className={css.axisTrack}>
+        <span ref={ref} className={css.axisTrack}>
           {roundTickValues(0, most, 5, timeUnit(most).scale).map(tick => (
             <span key={tick} style={{ left: `${(tick / most) * 100}%` }}>
               {tick === 0 ? '0' : formatDuration(tick)}
@@ -99,4 +101,11 @@ export function RankBars({ rows, places, marked, onPick }: Props) {
       </div>
     </>
   );
+}
+
+/** Return the longest label of a part that fits its width in pixels: title, time, and share of the step. */
+function label(title: string, ns: number, step: number, width: number): string {
+  const time = formatDuration(ns);
+  const labels = [`${title} ${time} · ${formatRatio(ns / (step || 1))}`, `${title} ${time}`, time];
+  return labels.find(text => PADDING + LETTER * text.length <= width) ?? '';
 }
