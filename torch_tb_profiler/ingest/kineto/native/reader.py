@@ -131,22 +131,23 @@ class NativeReader:
             return
         count, self.rows = self.rows, 0
         phase, category, name, thread, start, duration, flow = (
-            _copy(self._library.reader_column(self._reader, at), count, kind) for at, kind in enumerate(_COLUMNS)
+            _view(self._library.reader_column(self._reader, at), count, kind) for at, kind in enumerate(_COLUMNS)
         )
         columns = self._columns
         self._learn_threads()
         self._flow_ids.add(columns.text_ids.encode(self._texts(_FLOW_IDS, self._flow_ids.known)))
+        flow = flow.copy()
         texts = (flow >= FIRST_TEXT_ID) & (flow < FIRST_TEXT_ID + self._flow_ids.known)
         if texts.any():
             flow[texts] = self._flow_ids.codes[flow[texts] - FIRST_TEXT_ID] + np.int64(FIRST_TEXT_ID)
         first = columns.add_block(
             EventBlock(
-                phase,
-                self._strings[_CATEGORIES].codes[category],
-                self._strings[_NAMES].codes[name],
-                self._threads.codes[thread],
-                start,
-                duration,
+                phase.copy(),
+                self._strings[_CATEGORIES].codes.take(category),
+                self._strings[_NAMES].codes.take(name),
+                self._threads.codes.take(thread),
+                start.copy(),
+                duration.copy(),
                 flow,
             )
         )
@@ -172,13 +173,15 @@ class NativeReader:
         if not count:
             return
         name, dtype = _KINDS[kind]
-        cells = _copy(values.value or 0, count, dtype)
+        cells = _view(values.value or 0, count, dtype)
         table = self._columns.table(key, name)
         if table is not None:
             numbers = self._key_codes.setdefault((inner, at, kind), _CodeMap())
             numbers.add(table.encode_json(self._json("reader_key_tokens", inner, at, kind, numbers.known)))
-            cells = numbers.codes[cells]
-        self._columns.add_coded(key, name, _copy(rows.value or 0, count, np.int32) + np.int32(first), cells)
+            cells = numbers.codes.take(cells)
+        else:
+            cells = cells.copy()
+        self._columns.add_coded(key, name, _view(rows.value or 0, count, np.int32) + np.int32(first), cells)
 
     def _learn_threads(self) -> None:
         known = self._threads.known
@@ -207,7 +210,14 @@ class NativeReader:
         return content.raw
 
 
-def _copy(address: int, count: int, dtype: Any) -> npt.NDArray[Any]:
-    column = np.empty(count, dtype)
-    ctypes.memmove(column.ctypes.data, address, column.nbytes)
-    return column
+class _Memory:
+    """Numbers that lie in the reader, as numpy asks for them."""
+
+    def __init__(self, address: int, count: int, dtype: Any) -> None:
+        typestr = np.dtype(dtype).str
+        self.__array_interface__ = {"data": (address, True), "shape": (count,), "typestr": typestr, "version": 3}
+
+
+def _view(address: int, count: int, dtype: Any) -> npt.NDArray[Any]:
+    """Return numbers as they lie in the reader, valid until it reads on."""
+    return np.asarray(_Memory(address, count, dtype))
