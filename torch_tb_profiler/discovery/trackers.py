@@ -12,12 +12,11 @@ A file that can't be read names no run, and costs nothing else.
 from __future__ import annotations
 
 import posixpath
-import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
-from torch_tb_profiler.base.errors import ProfilerError
+from torch_tb_profiler.base.errors import ProfilerError, TraceError
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.discovery.catalog import ListedFile, ListedRun
 from torch_tb_profiler.storage import FileId
@@ -83,7 +82,7 @@ class TrackerNames:
         if file.id not in self._names:
             try:
                 names = read(file)
-            except (OSError, ProfilerError, sqlite3.Error, UnicodeDecodeError):
+            except (OSError, ProfilerError, UnicodeDecodeError):
                 names = {}
             self._names[file.id] = {run: name.strip()[:MAX_NAME_LENGTH] for run, name in names.items()}
         return self._names[file.id]
@@ -102,14 +101,19 @@ def _read_tag(file: ListedFile) -> dict[str, str]:
 def _read_database(file: ListedFile) -> dict[str, str]:
     if file.size > _MAX_DATABASE_BYTES:
         return {}
+    import sqlite3  # only such a file costs the import
+
     with file.open() as stream, tempfile.NamedTemporaryFile(suffix=".db") as copy:
         copy.write(stream.read(_MAX_DATABASE_BYTES))
         copy.flush()
-        connection = sqlite3.connect(f"file:{copy.name}?mode=ro&immutable=1", uri=True)
         try:
-            rows = connection.execute("SELECT run_uuid, name FROM runs").fetchall()
-        finally:
-            connection.close()
+            connection = sqlite3.connect(f"file:{copy.name}?mode=ro&immutable=1", uri=True)
+            try:
+                rows = connection.execute("SELECT run_uuid, name FROM runs").fetchall()
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            raise TraceError(f"it can't be read: {error}") from error
     return {str(run): str(name) for run, name in rows if name}
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import Int32, Int64, Trace
@@ -54,4 +55,4 @@ def stream_ranges(trace: Trace) -> dict[str, Int32]:
     codes = {text: code for code, text in enumerate(trace.strings)}
     rows = np.flatnonzero(trace.events.category == codes.get(RANGE_CATEGORY, len(codes))).astype(np.int32)
     lane = trace.events.thread[rows]
-    return {str(trace.threads[code].tid): rows[lane == code] for code in np.unique(lane).tolist()}
+    return {str(trace.threads[code].tid): rows[lane == code] for code in distinct(lane).tolist()}

@@ -14,6 +14,7 @@ import re
 
 import numpy as np
 
+from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.base.markers import LIGHTNING_HOOK_PREFIX, LIGHTNING_MODULE_PREFIX
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.patterns import lazy_regex
@@ -51,7 +52,7 @@ def lightning_modules(trace: Trace) -> Modules:
     """
     places = ModulePlaces()
     rows = _marks(trace, LIGHTNING_MODULE_PREFIX)
-    texts = {int(code): _class_and_name(trace.strings[code]) for code in np.unique(trace.events.name[rows])}
+    texts = {int(code): _class_and_name(trace.strings[code]) for code in distinct(trace.events.name[rows])}
     by_name: dict[str, int] = {}
     # Shorter names come first, so that a place follows those around it.
     for kind, name in sorted(texts.values(), key=lambda text: (text[1].count("."), text[1])):
@@ -112,7 +113,7 @@ def _waiting_threads(trace: Trace, hooks: Int32) -> Int32:
     """Return the thread of every event, int32[n]; for the autograd engine's, the thread with the most hooks."""
     thread: Int32 = trace.events.thread.copy()
     if len(hooks):
-        engine = np.unique(thread[backward_tasks(trace).rows])
+        engine = distinct(thread[backward_tasks(trace).rows])
         thread[np.isin(thread, engine)] = np.bincount(thread[hooks]).argmax()
     return thread
 

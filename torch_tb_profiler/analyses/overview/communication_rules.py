@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group, positions_by_value
 from torch_tb_profiler.analyses.shared.kernel_sizes import kernel_size_codes
 from torch_tb_profiler.analyses.shared.typical_steps import typical_bounds
-from torch_tb_profiler.base.arrays import median
+from torch_tb_profiler.base.arrays import distinct, median
 from torch_tb_profiler.base.format import format_bytes
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, union
 from torch_tb_profiler.base.memo import derived
@@ -116,7 +116,7 @@ def find_contention(trace: Trace) -> Iterator[Finding]:
     rows = rows[~is_communication_kernel(trace)[rows]]
     start, end, device = trace.events.start[rows], event_ends(trace)[rows], device_ids(trace)[rows]
     length, beside = end - start, np.zeros(len(rows), np.int64)
-    for number in np.unique(device).tolist():
+    for number in distinct(device).tolist():
         mine = device == number
         beside[mine] = covered_time(_collective_times(trace, number), start[mine], end[mine])
     if not beside.any():

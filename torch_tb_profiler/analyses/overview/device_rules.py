@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.overview.communication_rules import latency_boun
 from torch_tb_profiler.analyses.overview.finding import Finding, job_kind
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
-from torch_tb_profiler.base.arrays import median
+from torch_tb_profiler.base.arrays import distinct, median
 from torch_tb_profiler.base.intervals import intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import DATA_PARALLEL
 from torch_tb_profiler.base.patterns import lazy_regex
@@ -110,7 +110,7 @@ def _are_halved(operations: Collectives, which: Int64) -> bool:
 def _max_expected_times(duration: Int64, kind: Int32, size: Int64) -> Int64:
     """Return what each collective takes at most without waiting, by its kind and size; ABSENT if unknown."""
     by_kind = np.full(len(duration), ABSENT)
-    for code in np.unique(kind):
+    for code in distinct(kind):
         same = kind == code
         if same.sum() >= MIN_SAMPLES:
             by_kind[same] = int(LATE_RATIO * median(duration[same]))
@@ -128,7 +128,7 @@ def find_data_parallel(trace: Trace) -> Iterator[Finding]:
     kernels = kernels[~is_communication_kernel(trace)[kernels]]
     used = device_ids(trace)[kernels]
     busiest = max(
-        (event_intervals(trace, mine) for mine in (kernels[used == id] for id in np.unique(used))),
+        (event_intervals(trace, mine) for mine in (kernels[used == id] for id in distinct(used))),
         key=total,
     )
     yield Finding("data_parallel", typical_windows(trace), busiest, value=len(devices(trace)))
@@ -139,7 +139,7 @@ def find_missing_nccl(trace: Trace) -> Iterator[Finding]:
     if job_kind(trace).wrapper is None or not any(map(_supports_nccl, devices(trace))):
         return
     operations = collectives(trace)
-    backends = {operations.names[code] for code in np.unique(operations.backend[operations.backend >= 0]).tolist()}
+    backends = {operations.names[code] for code in distinct(operations.backend[operations.backend >= 0]).tolist()}
     info = trace.metadata.get("distributedInfo")
     recorded = str(info.get("backend", "")) if isinstance(info, dict) else ""
     if "nccl" in recorded.lower() or any("ccl" in name for name in backends):

@@ -27,6 +27,7 @@ from torch_tb_profiler.analyses.schedule.what_if import (
     sync_names,
 )
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds, typical_windows
+from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import (
     NO_INTERVALS,
@@ -215,7 +216,7 @@ def _sync_target(trace: Trace, calls: Int32) -> WhatIfTarget | None:
     Waits for copies, which other advice is about, are none of them.
     """
     names, waits = sync_names(trace), schedule(trace).edges.call
-    named = np.unique(names[np.isin(waits, calls)])
+    named = distinct(names[np.isin(waits, calls)])
     return _waits_target(trace, np.isin(names, named[named >= 0]) & ~np.isin(waits, copying_calls(trace).calls))
 
 

@@ -23,7 +23,7 @@ from torch_tb_profiler.analyses.shared.call_stacks import distinct_stacks
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.analyses.tracks.sources import call_stack
-from torch_tb_profiler.base.arrays import median
+from torch_tb_profiler.base.arrays import distinct, median
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.intervals import (
     NO_INTERVALS,
@@ -221,8 +221,8 @@ def _find_waits(rule: str, trace: Trace, rows: Int32) -> Finding | None:
         subject=trace.strings[trace.events.name[event if operator < 0 else operator]],
         majority=bool(2 * sums[worst] >= sums.sum()),
         place=texts[int(places[longest])],
-        value=len(np.unique(which)),
-        rows=rows[np.unique(which)],
+        value=len(distinct(which)),
+        rows=rows[distinct(which)],
         event=event,
         window=(int(trace.events.start[event]), int(during.ends[longest])),
     )
@@ -410,4 +410,4 @@ def _recurs(trace: Trace, rows: Int32) -> bool:
         return False
     step = np.searchsorted(spans.host_starts, trace.events.start[rows], "right") - 1
     inside = step[(step >= 0) & (event_ends(trace)[rows] <= spans.host_ends[step])]
-    return 2 * len(np.unique(inside[spans.complete[inside]])) > count
+    return 2 * len(distinct(inside[spans.complete[inside]])) > count

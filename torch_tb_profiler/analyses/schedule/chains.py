@@ -19,6 +19,7 @@ import numpy as np
 from torch_tb_profiler.analyses.schedule.causes import Cause, thread_states
 from torch_tb_profiler.analyses.schedule.path import LATENCY_CATEGORIES, PATH_CATEGORIES, PathSegmentKind
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
+from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.base.intervals import covered_time, merge
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import is_communication_kernel
@@ -101,7 +102,7 @@ class _ChainWalk:
         self.run_start = np.maximum.accumulate(np.where(starts_run, np.arange(len(items)), 0))
         binding = np.flatnonzero(edges.binds)
         thread = points.thread[edges.target[binding]]
-        self.binding_edges = {code: binding[thread == code].tolist() for code in np.unique(thread).tolist()}
+        self.binding_edges = {code: binding[thread == code].tolist() for code in distinct(thread).tolist()}
         self.release_times = {
             code: points.time[edges.target[chosen]].tolist() for code, chosen in self.binding_edges.items()
         }
@@ -189,12 +190,12 @@ def _times_by_category(trace: Trace, segments: list[_ChainSegment], nodes: int) 
         np.add.at(times[:, PATH_CATEGORIES.index(name)], node[mine], (end - begin)[mine])
     mine = kind == PathSegmentKind.DEVICE
     _add_device_times(trace, times, node[mine], begin[mine], end[mine], first[mine], last[mine])
-    for thread in np.unique(first[kind == PathSegmentKind.HOST]).tolist():
+    for thread in distinct(first[kind == PathSegmentKind.HOST]).tolist():
         mine = (kind == PathSegmentKind.HOST) & (first == thread)
         states = thread_states(trace, thread)
         borders = np.concatenate([begin[mine][:1], states.times, end[mine][:1]])
         borders[0], borders[-1] = min(borders[0], begin[mine].min()), max(borders[-1], end[mine].max())
-        for cause in np.unique(states.cause).tolist():
+        for cause in distinct(states.cause).tolist():
             chosen = (states.cause == cause) & (np.diff(borders) > 0)
             inside = covered_time(merge(borders[:-1][chosen], borders[1:][chosen]), begin[mine], end[mine])
             np.add.at(times[:, PATH_CATEGORIES.index(Cause(cause).name.lower())], node[mine], inside)

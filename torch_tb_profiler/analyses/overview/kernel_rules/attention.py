@@ -21,6 +21,7 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
     times_after_share,
 )
 from torch_tb_profiler.analyses.shared.attainable import attainable_ns
+from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.costs.models import built_in_cost_model
 from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, name_mask
@@ -82,7 +83,7 @@ def _finding(trace: Trace, case: str, parts: list[tuple[Int32, np.ndarray]]) -> 
         "unfused_attention",
         times_after_share(trace, rows, share),
         other_device_work(trace, rows),
-        np.unique(rows),
+        distinct(rows),
         on_device=True,
         case=case,
         value=len(parts),

@@ -10,6 +10,7 @@ from torch_tb_profiler.analyses.overview.finding import Finding
 from torch_tb_profiler.analyses.overview.idle import device_busy, host_late_times
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import other_device_work, times_after_share
 from torch_tb_profiler.analyses.shared.attainable import roofline_shares
+from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import is_optimizer_step
 from torch_tb_profiler.base.memo import derived
@@ -90,7 +91,7 @@ def find_optimizer_on_cpu(trace: Trace) -> Iterator[Finding]:
     names = trace.events.name[operators]
     if len(names) == 0 or np.bincount(names).max() < MIN_PARAMETERS * len(marks):
         return
-    codes = np.unique(names)
+    codes = distinct(names)
     times = [int(trace.events.duration[operators[names == code]].sum()) for code in codes]
     longest = operators[names == codes[int(np.argmax(times))]]
     mark = int(marks[np.argmax(trace.events.duration[marks])])
@@ -143,5 +144,5 @@ def _step_times(trace: Trace, marks: Int32) -> Intervals:
 
 def _calls_per_step(trace: Trace, marks: Int32, operators: Int32) -> int:
     """Return how often the most frequent operator is called per optimizer step, rounded down."""
-    calls = np.unique(operators)
+    calls = distinct(operators)
     return int(np.bincount(trace.events.name[calls]).max() // len(marks)) if len(calls) else 0
