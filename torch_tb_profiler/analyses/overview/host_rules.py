@@ -51,7 +51,7 @@ from torch_tb_profiler.model.kinds import (
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
 from torch_tb_profiler.model.serving.iterations import serving_iterations
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, distinct_codes, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, distinct_codes, name_mask, rows_mask
 from torch_tb_profiler.model.trainer import loading_per_batch
 
 SLOW_CALL_NS = 1_000_000
@@ -172,8 +172,11 @@ def _idle_during_calls(id: str, trace: Trace, rows: Int32, passes: Intervals) ->
 
 def _synchronization(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     copying = copying_calls(trace)
-    waiting = np.setdiff1d(blocking_call_groups(trace).waiting, copying.calls)
-    finding = _find_waits("synchronization", trace, np.union1d(waiting, copying.scalars).astype(np.int32))
+    waiting = blocking_call_groups(trace).waiting
+    waiting = waiting[~rows_mask(trace, copying.calls)[waiting]]
+    finding = _find_waits(
+        "synchronization", trace, distinct(np.concatenate([waiting, copying.scalars])).astype(np.int32)
+    )
     if finding is not None:
         yield finding
 
@@ -359,7 +362,7 @@ def copying_calls(trace: Trace) -> CopyingCalls:
     awaited = ~is_scalar & (blocks | (np.isin(operator[copies], around[in_copying]) & (operator[copies] >= 0)))
     mine = copies[awaited]
     return CopyingCalls(
-        np.union1d(launch[copies[blocks & ~is_scalar]], waiting[in_copying]).astype(np.int32),
+        distinct(np.concatenate([launch[copies[blocks & ~is_scalar]], waiting[in_copying]])).astype(np.int32),
         mine[_names_match(trace, mine, _TO_HOST)],
         launch[copies[blocks & is_scalar]],
     )

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.arrays import distinct_numbers
-from torch_tb_profiler.base.intervals import Intervals, union
+from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, union
 from torch_tb_profiler.base.markers import STEP_PREFIX, is_data_loading
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.calltree import call_tree, running_slices
@@ -167,9 +167,10 @@ def _matching(trace: Trace, pattern: str, candidates: Bool) -> Bool:
 def thread_states(trace: Trace, thread: int) -> ThreadStates:
     """Return the states of a thread, on the host's clock."""
     tree = call_tree(trace)
-    rows = tree.rows[(trace.events.thread[tree.rows] == thread) & (tree.lane[tree.rows] == 0)]
-    times, row = running_slices(trace, tree, rows)
-    overlays = [(cause, _intervals(trace, thread, cause)) for cause in _ENCLOSING_CAUSES]
+    slices = tree.rows[trace.events.thread[tree.rows] == thread]
+    times, row = running_slices(trace, tree, slices[tree.lane[slices] == 0])
+    causes = slice_causes(trace)[slices]
+    overlays = [(cause, event_intervals(trace, slices[causes == cause])) for cause in _ENCLOSING_CAUSES]
     overlays.append((Cause.PROFILER, _profiler_overhead(trace, thread)))
     edges = np.concatenate([np.concatenate(inside) for _, inside in overlays])
     at = np.searchsorted(times, edges)
@@ -177,6 +178,8 @@ def thread_states(trace: Trace, thread: int) -> ThreadStates:
     times, row = np.insert(times, at[order], edges[order]), np.insert(row, at[order], row[at[order]])
     cause = np.where(row >= 0, slice_causes(trace)[row], Cause.UNRECORDED).astype(np.int8)
     for overlay_cause, inside in overlays:
+        if len(inside.starts) == 0:
+            continue
         covered = np.append(_lies_within(inside, times), False)
         if overlay_cause == Cause.HOST_COMMUNICATION:
             covered &= ~np.isin(cause, _CALLS_IN_COMMUNICATION)
@@ -226,17 +229,12 @@ def _split(
     return number[window[nonempty]], starts[nonempty], finish[nonempty], states.row[state], states.cause[state]
 
 
-def _intervals(trace: Trace, thread: int, cause: Cause) -> Intervals:
-    """Return when a thread is in host slices of a cause."""
-    rows = np.flatnonzero((slice_causes(trace) == cause) & (trace.events.thread == thread))
-    rows = rows[np.isin(event_kinds(trace)[rows], HOST_KINDS)]
-    return event_intervals(trace, rows)
-
-
 def _profiler_overhead(trace: Trace, thread: int) -> Intervals:
     """Return the profiler's overhead recorded on this thread, or on a thread without host events."""
     rows = rows_of_kind(trace, Kind.OVERHEAD)
     threads = trace.events.thread[rows]
+    if len(rows) == 0:
+        return NO_INTERVALS
     host_threads = distinct_codes(trace.events.thread[rows_of_kind(trace, *HOST_KINDS)])
     rows = rows[(threads == thread) | ~np.isin(threads, host_threads)]
     return union(event_intervals(trace, rows))
@@ -244,12 +242,10 @@ def _profiler_overhead(trace: Trace, thread: int) -> Intervals:
 
 def _lies_within(inside: Intervals, times: Int64) -> Bool:
     """Return whether the state that ends at each time lies in `inside`, whose borders are among `times`."""
-    if len(inside.starts) == 0:
-        return np.zeros(len(times), np.bool_)
-    begin = np.append(times[:1], times[:-1])
-    # Intervals are searched among times, as in `covered_time_between`, because there are fewer of them.
-    first = np.searchsorted(begin, inside.starts, "left")
-    at = np.cumsum(np.bincount(first, minlength=len(times) + 1))[: len(times)] - 1
-    within: Bool = (at >= 0) & (times > begin)
-    within[within] &= inside.ends[at[within]] >= times[within]
+    # A set begins with the state after the one that ends at its start; each start and each end is another time.
+    change = np.zeros(len(times) + 1, np.int8)
+    change[np.searchsorted(times, inside.starts, "left") + 1] += 1
+    change[np.searchsorted(times, inside.ends, "right")] -= 1
+    within: Bool = np.cumsum(change[:-1], dtype=np.int8) > 0
+    within[1:] &= times[1:] > times[:-1]
     return within

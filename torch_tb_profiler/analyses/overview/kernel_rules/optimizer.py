@@ -18,7 +18,7 @@ from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_intervals, rows_of_kind
-from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask, rows_mask
 
 MIN_PARAMETERS = 8
 """Fewest calls of one operator per optimizer step that are worth a list of parameters."""
@@ -111,7 +111,8 @@ def find_optimizer_on_cpu(trace: Trace) -> Iterator[Finding]:
 
 def _operators_below(trace: Trace, marks: Int32, during: Intervals) -> Int32:
     """Return the operators that begin while an optimizer steps, in no other operator."""
-    rows = np.setdiff1d(rows_of_kind(trace, Kind.CPU_OP), marks)
+    rows = rows_of_kind(trace, Kind.CPU_OP)
+    rows = rows[~rows_mask(trace, marks)[rows]]
     at = np.searchsorted(during.starts, trace.events.start[rows], "right") - 1
     inside = (at >= 0) & (trace.events.start[rows] < during.ends[np.maximum(at, 0)])
     around = enclosing_operators(trace)[rows]
