@@ -54,6 +54,12 @@ static int64_t *draw_numbers(uint64_t count, uint64_t below) {
     return numbers;
 }
 
+static int32_t *draw_narrow(uint64_t count, uint64_t below) {
+    int32_t *numbers = room_for(count, sizeof *numbers);
+    for (uint64_t i = 0; i < count; i++) numbers[i] = (int32_t)draw(below);
+    return numbers;
+}
+
 static uint8_t *draw_flags(uint64_t count) {
     uint8_t *flags = room_for(count, 1);
     for (uint64_t i = 0; i < count; i++) flags[i] = !draw(2);
@@ -102,6 +108,40 @@ static void check_columns(void) {
     }
     free(number), free(values), free(low), free(high), free(before), free(next), free(ordinals), free(order);
     free(codes), free(ranks);
+}
+
+static void check_sorting(void) {
+    uint64_t count = draw(4 * ENTRIES), numbers = 1 + draw(NUMBERS), largest = 0;
+    int64_t *number = draw_numbers(count, numbers), *values = draw_times(count), *order = room_for(count, 8);
+    if (draw(2))
+        for (uint64_t i = 0; i < count; i++) values[i] = (int64_t)draw(5);
+    int64_t *next = zeros(numbers), *again = zeros(numbers), *others = room_for(count, 8), begin = 0;
+    for (uint64_t i = 0; i < count; i++) next[number[i]]++;
+    for (uint64_t each = 0; each < numbers; each++) {
+        int64_t size = next[each];
+        largest = (uint64_t)size > largest ? (uint64_t)size : largest;
+        again[each] = next[each] = begin, begin += size;
+    }
+    Entry *room = room_for(2 * largest, sizeof *room);
+    job_sort(number, values, count, next, numbers, order, room, largest);
+    for (uint64_t i = 1; i < count; i++) {
+        int64_t one = order[i - 1], other = order[i];
+        expect(number[one] <= number[other]);
+        if (number[one] == number[other])
+            expect(values[one] < values[other] || (values[one] == values[other] && one < other));
+    }
+    job_others(number, values, count, again, numbers, order, room, largest, others);
+    for (uint64_t i = 0; i < count; i++) {
+        int64_t *left = room_for(count, 8);
+        uint64_t size = 0;
+        for (uint64_t at = 0; at < count; at++)
+            if (at != i && number[at] == number[i]) left[size++] = values[at];
+        sort(left, size);
+        int64_t below = size ? left[(size - 1) / 2] : values[i], above = size ? left[size / 2] : values[i];
+        expect(others[i] == add(below, (int64_t)((uint64_t)above - (uint64_t)below) >> 1));
+        free(left);
+    }
+    free(number), free(values), free(order), free(next), free(again), free(others), free(room);
 }
 
 static void check_search(void) {
@@ -223,7 +263,7 @@ static void check_sets(void) {
 }
 
 static Moments draw_moments(uint64_t count, uint64_t ranks, uint64_t stalls) {
-    return (Moments){draw_numbers(count, ranks), draw_numbers(count, stalls + 1), draw_times(count)};
+    return (Moments){draw_narrow(count, ranks), draw_narrow(count, stalls + 1), draw_times(count)};
 }
 
 static void free_moments(Moments moments) {
@@ -285,7 +325,7 @@ static bool check_job(void) {
         for (int64_t i = bounds[level]; i < bounds[level + 1]; i++)
             if (i == bounds[level] || !draw(3)) run_begins[job.runs++] = i;
     job.bounds = bounds, job.stall_bounds = stall_bounds, job.run_begins = run_begins, job.finals = draw(job.ranks + 1);
-    job.number = draw_numbers(job.runs, numbers), job.previous = draw_numbers(job.operations, job.runs + 1);
+    job.number = draw_numbers(job.runs, numbers), job.previous = draw_narrow(job.operations, job.runs + 1);
     job.slack = draw_times(job.operations), job.gap = draw_times(job.operations), job.waited = draw_times(job.operations);
     job.last_arrival = draw_flags(job.operations), job.stall_length = draw_times(job.stalls);
     job.stall_run = draw_numbers(job.stalls, job.runs ? job.runs : 1);
@@ -312,6 +352,7 @@ int main(int count, char **arguments) {
     for (long i = 0; i < drawn; i++) {
         check_columns();
         check_search();
+        if (i % 8 == 0) check_sorting();
         check_cells();
         check_sets();
         stalled += check_job();

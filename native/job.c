@@ -6,6 +6,8 @@
 //     job_ordinals  which of the entries with its number each one is
 //     job_order     the entries by number, those with one number as they were
 //     job_search    where values lie among sorted ones
+//     job_sort      the entries by number and value, equal ones as they were
+//     job_others    the median of the other values with its number
 //     job_mark      which codes occur
 //     job_pick      the cells of some rows in a sparse column
 //     job_merge     the union of intervals
@@ -23,7 +25,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 2, LANES = 8 };
+enum { ABI = 3, LANES = 8, SHORT_RUN = 16 };
 
 API uint32_t job_abi(void) { return ABI; }
 
@@ -71,6 +73,82 @@ API void job_ordinals(const int64_t *number, size_t count, int64_t *next, int64_
 API void job_order(const int64_t *number, size_t count, int64_t *next, int64_t *order) {
     begin_reading();
     for (size_t i = 0; i < count; i++) order[next[number[i]]++] = (int64_t)i;
+    end_reading();
+}
+
+typedef struct {
+    int64_t value, at;
+} Entry;
+
+// Merges [begin, middle) and [middle, end), both sorted; of equal values those of the first come first.
+static inline void merge_entries(const Entry *from, size_t begin, size_t middle, size_t end, Entry *to) {
+    size_t one = begin, other = middle;
+    for (size_t at = begin; at < end; at++)
+        to[at] = one < middle && (other == end || from[one].value <= from[other].value) ? from[one++] : from[other++];
+}
+
+// Sorts entries by value, stable. `room` has as many.
+static void sort_entries(Entry *entries, Entry *room, size_t count) {
+    for (size_t begin = 0; begin < count; begin += SHORT_RUN) {
+        size_t end = count - begin > SHORT_RUN ? begin + SHORT_RUN : count;
+        for (size_t i = begin + 1; i < end; i++) {
+            Entry entry = entries[i];
+            size_t at = i;
+            for (; at > begin && entries[at - 1].value > entry.value; at--) entries[at] = entries[at - 1];
+            entries[at] = entry;
+        }
+    }
+    Entry *from = entries, *to = room;
+    for (size_t length = SHORT_RUN; length < count; length *= 2) {
+        for (size_t begin = 0; begin < count; begin += 2 * length) {
+            size_t middle = count - begin > length ? begin + length : count;
+            merge_entries(from, begin, middle, count - begin > 2 * length ? begin + 2 * length : count, to);
+        }
+        Entry *made = to;
+        to = from, from = made;
+    }
+    if (from != entries) memcpy(entries, from, count * sizeof *entries);
+}
+
+// Puts the entries of each number in order of their values. `next` has where those of each number begin in `order`, and
+// in the end where they end; `room` has twice as many entries as the most frequent number.
+static inline void sort_numbers(
+    const int64_t *number, const int64_t *values, size_t count, int64_t *next, size_t numbers, int64_t *order, Entry *room,
+    size_t largest, int64_t *others
+) {
+    for (size_t i = 0; i < count; i++) order[next[number[i]]++] = (int64_t)i;
+    size_t begin = 0;
+    for (size_t each = 0; each < numbers; each++) {
+        size_t end = (size_t)next[each], size = end - begin;
+        for (size_t i = 0; i < size; i++) room[i] = (Entry){values[order[begin + i]], order[begin + i]};
+        sort_entries(room, room + largest, size);
+        for (size_t i = 0; i < size; i++) {
+            order[begin + i] = room[i].at;
+            if (!others) continue;
+            size_t low = size < 2 ? 0 : (size - 2) >> 1, high = size < 2 ? 0 : (size - 1) >> 1;
+            int64_t below = room[size < 2 ? 0 : low + (low >= i)].value, above = room[size < 2 ? 0 : high + (high >= i)].value;
+            others[room[i].at] = add(below, (int64_t)((uint64_t)above - (uint64_t)below) >> 1);
+        }
+        begin = end;
+    }
+}
+
+API void job_sort(
+    const int64_t *number, const int64_t *values, size_t count, int64_t *next, size_t numbers, int64_t *order, void *room,
+    size_t largest
+) {
+    begin_reading();
+    sort_numbers(number, values, count, next, numbers, order, room, largest, NULL);
+    end_reading();
+}
+
+// As job_sort, and for each entry the median of the others with its number, rounded down; its own value if it is alone.
+API void job_others(
+    const int64_t *number, const int64_t *values, size_t count, int64_t *next, size_t numbers, int64_t *order, void *room,
+    size_t largest, int64_t *others
+) {
+    begin_reading();
+    sort_numbers(number, values, count, next, numbers, order, room, largest, others);
     end_reading();
 }
 
@@ -184,7 +262,8 @@ API void job_covered(
 
 // Moments on ranks, by level: the rank, the stall before (the last one for none), and the work saved since that.
 typedef struct {
-    const int64_t *member, *stall, *saved;
+    const int32_t *member, *stall;
+    const int64_t *saved;
 } Moments;
 
 // A job as `analyses.distributed.replay.JobReplay` has it. Operations are in levels, and in a level in runs.
@@ -192,7 +271,8 @@ typedef struct {
     uint64_t operations, runs, stalls, levels, ranks, finals;
     const int64_t *bounds, *stall_bounds; // of levels, among operations and stalls
     const int64_t *run_begins, *number;   // of runs; `number` is the row of `saving`
-    const int64_t *previous, *slack, *gap, *waited; // of operations; `previous` is a run, the last one for none
+    const int32_t *previous; // of operations: a run, the last one for none
+    const int64_t *slack, *gap, *waited;
     const uint8_t *last_arrival;
     const int64_t *stall_run, *stall_length;
 } Job;

@@ -25,6 +25,8 @@ class ColumnFunctions(NamedTuple):
     ordinals  (numbers, count) -> which of the entries with its number each one is
     order     (numbers, count) -> the stable order by number
     search    `np.searchsorted`: (sorted values, values, whether to the right of equal ones)
+    sort      (numbers, values, count) -> the stable order by number and value
+    others    (numbers, values, count) -> the median, rounded down, of the other values with the number of each one
     mark      (codes, count) -> which of the codes 0..count-1 occur
     pick      (rows that have a cell, their cells, wanted rows, result that it fills where a wanted row has one)
     merge     `intervals.merge` of starts and ends, None if the starts don't ascend
@@ -38,6 +40,8 @@ class ColumnFunctions(NamedTuple):
     ordinals: Callable[[Numbers, int], Int64]
     order: Callable[[Numbers, int], Int64]
     search: Callable[[Int64, Int64, bool], Int64]
+    sort: Callable[[Numbers, Int64, int], Int64]
+    others: Callable[[Numbers, Int64, int], Int64]
     mark: Callable[[Numbers, int], npt.NDArray[np.bool_]]
     pick: Callable[[Numbers, npt.NDArray[Any], Numbers, npt.NDArray[Any]], None]
     merge: Callable[[Int64, Int64], tuple[Int64, Int64] | None]

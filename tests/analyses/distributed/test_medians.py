@@ -10,6 +10,7 @@ from torch_tb_profiler.analyses.distributed.medians import (
     medians_of_others,
     medians_without_each,
     middle_means,
+    others_medians,
 )
 from torch_tb_profiler.model.trace import ABSENT
 
@@ -45,6 +46,11 @@ def test_medians_of_others_leave_each_value_out_in_turn() -> None:
     medians = medians_of_others(np.concatenate(groups), begins, np.repeat(sizes, sizes), position)
     alone = [np.median(np.delete(values, i)) for values in groups for i in range(len(values))]
     assert medians.tolist() == np.floor(alone).tolist()
+
+
+def test_the_median_of_the_others_of_a_group_is_the_value_itself_where_it_is_alone() -> None:
+    which, values = np.array([2, 0, 2, 1, 2, 2]), np.array([7, 5, 1, 9, 4, 4])
+    assert others_medians(which, values, 4).tolist() == [4, 5, 4, 9, 4, 4]
 
 
 def test_the_lower_of_two_middle_values_is_the_lower_median() -> None:

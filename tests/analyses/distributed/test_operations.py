@@ -17,6 +17,7 @@ from torch_tb_profiler.analyses.distributed.operations import (
     PACKED_ROW,
     WIDE_PACKED_ROW,
     Operations,
+    SharedColumn,
     computation_stalls,
     concatenate_operations,
     pack_operations,
@@ -239,6 +240,10 @@ def test_unpacking_restores_every_bit(drawn: list[Operations]) -> None:
         assert len(rank) == len(table)
     concatenated = concatenate_operations(packed)
     expected = np.concatenate([np.zeros(0, OPERATION), *drawn])
+    last = len(expected) - 1
+    for name, column in concatenated.columns.items():
+        for rows in (np.array([last, 0]), expected["start"] != ABSENT, slice(1, None), last) if last >= 0 else ():
+            assert column[rows].tobytes() == expected[name][rows].tobytes(), (name, rows)
     for name, column in {
         **concatenated.columns,
         **{name: kinds[concatenated.kind] for name, kinds in concatenated.kinds.items()},
@@ -262,3 +267,14 @@ def test_common_fields_are_stored_once() -> None:
     assert member.result is not None
     assert len(member.result.operations) == 30
     assert len(member.result.operations.kinds) == 3 * OPERATION_KIND.itemsize
+
+
+def test_columns_that_are_put_together_on_demand_are_not_compared_as_they_are() -> None:
+    """`column == 3` would be False for each of them, whatever it holds."""
+    table: Operations = np.zeros(2, OPERATION)
+    operations = concatenate_operations([pack_operations(table)])
+    shared = SharedColumn(operations.kinds["message"], operations.kind)
+    for column in (operations.columns["exposed"], shared):
+        assert (column[:] == 0).all() and len(column) == 2
+        with pytest.raises(TypeError, match="by its entries"):
+            assert column == 0

@@ -158,8 +158,8 @@ def test_the_computation_resumes_after_the_stall_that_ends_last() -> None:
 
 def test_operations_that_one_depends_on_are_in_lower_levels() -> None:
     """Ranks 0 and 1 reduce, then both reduce with rank 2, which has no operation before."""
-    member, collective = np.array([0, 0, 1, 1, 2]), np.array([7, 3, 7, 3, 3])
-    levels = replay_levels(member, collective, np.arange(5))
+    member, collective = np.array([0, 0, 1, 1, 2], np.int32), np.array([7, 3, 7, 3, 3])
+    levels = replay_levels(member, collective, np.arange(5, dtype=np.int32))
     assert levels.order.tolist() == [0, 2, 1, 3, 4]
     assert levels.bounds.tolist() == [0, 2, 5] and levels.runs.tolist() == [0, 2]
     assert levels.run.tolist() == [0, 1, 0, 1, 1, 2]
@@ -167,14 +167,14 @@ def test_operations_that_one_depends_on_are_in_lower_levels() -> None:
 
 def test_all_operations_have_a_level_even_if_membersdisagree_on_the_order() -> None:
     """No collective is due: the first rank's operation is taken alone, then the next rank's of the same one."""
-    member, collective = np.array([0, 1, 1, 2, 2]), np.array([0, 0, 1, 1, 0])
-    levels = replay_levels(member, collective, np.arange(5))
+    member, collective = np.array([0, 1, 1, 2, 2], np.int32), np.array([0, 0, 1, 1, 0])
+    levels = replay_levels(member, collective, np.arange(5, dtype=np.int32))
     assert levels.order.tolist() == [0, 1, 2, 3, 4]
     assert levels.bounds.tolist() == [0, 1, 2, 4, 5] and levels.runs.tolist() == [0, 1, 2, 4]
     assert levels.run.tolist() == [0, 1, 2, 2, 3, 4]
 
 
 def test_a_job_without_operations_has_no_levels() -> None:
-    none = np.empty(0, np.int64)
-    levels = replay_levels(none, none, none)
+    none = np.empty(0, np.int32)
+    levels = replay_levels(none, none.astype(np.int64), none)
     assert (levels.order.tolist(), levels.bounds.tolist(), levels.run.tolist()) == ([], [0], [0])

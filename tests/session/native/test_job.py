@@ -14,6 +14,7 @@ from tests.support.simulation.large_jobs import large_job
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.distributed import compiled
 from torch_tb_profiler.analyses.distributed.compiled import ReplayColumns, use_replay_function
+from torch_tb_profiler.analyses.distributed.medians import others_medians, stable_sort_by_group
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, stable_order
@@ -51,6 +52,7 @@ def test_columns_agree(functions: JobFunctions, seed: int) -> None:
     ordered = np.sort(rng.choice(values, LENGTH // 2))
     asked = np.sort(values) + rng.integers(-2, 3, LENGTH) if seed % 3 else values
     backwards = rng.random(LENGTH) < 0.2
+    equal = rng.integers(0, 20, LENGTH)
 
     def results() -> list[list[int]]:
         return [
@@ -61,6 +63,9 @@ def test_columns_agree(functions: JobFunctions, seed: int) -> None:
             stable_order(number).tolist(),
             search_sorted(ordered, asked, "left").tolist(),
             search_sorted(ordered, asked, "right").tolist(),
+            stable_sort_by_group(number, equal, count).tolist(),
+            others_medians(number, values, count).tolist(),
+            others_medians(number // 100, equal, count).tolist(),
         ]
 
     in_python = results()
@@ -179,6 +184,8 @@ def test_numbers_beyond_a_column_do_not_reach_it(functions: JobFunctions) -> Non
         lambda: functions.columns.dense(number, 3),
         lambda: functions.columns.ordinals(number, 3),
         lambda: functions.columns.order(number, 3),
+        lambda: functions.columns.sort(number, values, 3),
+        lambda: functions.columns.others(-number, values, 3),
     ):
         with pytest.raises(ValueError, match="not among the 3"):
             refused()
@@ -195,21 +202,22 @@ def test_numbers_beyond_a_column_do_not_reach_it(functions: JobFunctions) -> Non
 
 def test_jobs_whose_columns_name_what_is_not_there_do_not_reach_it(functions: JobFunctions) -> None:
     one, none = np.zeros(1, np.int64), np.zeros(0, np.int64)
+    first, nobody = one.astype(np.int32), none.astype(np.int32)
     job = ReplayColumns(
         ranks=1,
         bounds=np.array([0, 1]),
         stall_bounds=np.array([0, 0]),
         run_begins=one,
         number=one,
-        previous=np.array([1]),
+        previous=np.array([1], np.int32),
         slack=one,
         gap=one,
         waited=one,
         last_arrival=np.array([True]),
         stall_run=none,
         stall_length=none,
-        member=(one, none, one),
-        stalls=(one, none, one),
+        member=(first, nobody, first),
+        stalls=(first, nobody, first),
     )
     earlier, arrivals = functions.replay(job)(
         np.array([[True, False]]), None, [np.array([7]), none, np.array([9])]
@@ -220,8 +228,10 @@ def test_jobs_whose_columns_name_what_is_not_there_do_not_reach_it(functions: Jo
     )  # nothing came before, which limits arrivals
     for changed, message in (
         ({"previous": np.array([2])}, "not among"),
-        ({"member": (one + 1, none, one)}, "not among"),
-        ({"stalls": (one, none, one + 1)}, "not among"),
+        ({"previous": np.array([2**32])}, "not among"),
+        ({"member": (first + 1, nobody, first)}, "not among"),
+        ({"member": (one + 2**32, nobody, first)}, "not among"),
+        ({"stalls": (first, nobody, first + 1)}, "not among"),
         ({"stall_bounds": np.array([0, 1])}, "bounds"),
         ({"bounds": np.array([0, 2])}, "bounds"),
         ({"run_begins": np.array([1])}, "runs"),

@@ -21,7 +21,7 @@ from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.matching import Matching
 from torch_tb_profiler.analyses.distributed.medians import middle_means
 from torch_tb_profiler.analyses.shared.grouping import positions_by_value
-from torch_tb_profiler.base.arrays import median
+from torch_tb_profiler.base.arrays import distinct_numbers, median
 from torch_tb_profiler.model.communication.events import ALL_TO_ALL
 from torch_tb_profiler.model.trace import Bool, Int64
 
@@ -87,7 +87,7 @@ def align_clocks(job: DistributedJob, matching: Matching) -> RankClocks:
     days = [_time_of_day(job, position) for position in range(len(job.sources))]
     if not days:
         return RankClocks((), None)
-    sharing = set(job.table.member[matching.compared].tolist())
+    sharing = set(distinct_numbers(job.table.member[matching.compared]))
     candidates = [i for i, day in enumerate(days) if day is not None] or list(range(len(days)))
     reference = next((i for i in candidates if i in sharing), candidates[0])
     zero = days[reference] or 0

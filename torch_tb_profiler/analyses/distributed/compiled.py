@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from torch_tb_profiler.model.trace import Bool, Int64
+from torch_tb_profiler.model.trace import Bool, Int32, Int64
 
 
 class ReplayColumns(NamedTuple):
@@ -14,10 +14,10 @@ class ReplayColumns(NamedTuple):
     ranks          how many there are
     bounds, stall_bounds  int64[levels + 1]  where each level begins among the operations, and among the stalls
     run_begins     int64[r]  where each run begins; number: the row of what its collective saves
-    previous       int64[m]  the run of the group's previous operation, r for none
+    previous       int32[m]  the run of the group's previous operation, r for none
     slack, gap, waited  int64[m] ns; last_arrival: bool[m]
     stall_run, stall_length  int64[n]  of stalls
-    member, stalls  rank and last stall (n for none) before operations, stalls, and the end of each rank
+    member, stalls  int32: rank and last stall (n for none) before operations, stalls, and the end of each rank
     """
 
     ranks: int
@@ -25,15 +25,15 @@ class ReplayColumns(NamedTuple):
     stall_bounds: Int64
     run_begins: Int64
     number: Int64
-    previous: Int64
+    previous: Int32
     slack: Int64
     gap: Int64
     waited: Int64
     last_arrival: Bool
     stall_run: Int64
     stall_length: Int64
-    member: tuple[Int64, Int64, Int64]
-    stalls: tuple[Int64, Int64, Int64]
+    member: tuple[Int32, Int32, Int32]
+    stalls: tuple[Int32, Int32, Int32]
 
 
 Replay = Callable[[Bool, Int64 | None, Sequence[Int64]], tuple[Int64, Int64]]

@@ -11,7 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.distributed.operations import Column, SharedColumn, concatenate_operations
+from torch_tb_profiler.analyses.distributed.operations import (
+    Column,
+    SharedColumn,
+    concatenate_operations,
+    map_kinds,
+)
 from torch_tb_profiler.analyses.distributed.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, positions_by_value
@@ -93,7 +98,7 @@ class DistributedJob(MemoizedStruct, frozen=True):
     def is_named(self, *names: str) -> Bool:
         """Return bool[k], True for operations of the collectives in `names`."""
         codes = [code for code, text in enumerate(self.names) if text in names]
-        return np.isin(self.table.collective[:], codes)
+        return map_kinds(lambda collective: np.isin(collective, codes), self.table.collective)
 
     def source_of(self, row: int) -> RankSource:
         """Return the worker that recorded the operation in `row`."""
@@ -184,7 +189,7 @@ def build_job(sources: Sequence[RankSource]) -> DistributedJob:
         groups=tuple(descriptions[key] for key in groups.values),
         names=tuple(str(text) for text in names.values),
         steps=tuple(str(text) for text in steps.values),
-        members=_group_members(columns["group"][:], member, len(groups.values)),
+        members=_group_members(kinds["group"], kind_member, len(groups.values)),
     )
 
 
@@ -206,6 +211,8 @@ class _SharedCodes:
 
     def translate(self, member: Int32, codes: npt.NDArray[np.int32]) -> Int32:
         """Return int32[k], the common codes for each rank's own `codes`; NO_CODE stays NO_CODE."""
+        if len(self._known) == 1:
+            return np.array([*self._rank_codes[0], NO_CODE], np.int32)[codes]
         sizes = np.array([len(part) for part in self._rank_codes], np.int64)
         numbers = np.array([*chain.from_iterable(self._rank_codes), NO_CODE], np.int32)
         begin = np.cumsum(sizes) - sizes

@@ -90,7 +90,10 @@ def has_odd_steps(job: DistributedJob) -> bool:
 
 def without_odd_steps(job: DistributedJob, work: WorkWindows) -> WorkWindows:
     """Return the windows such that no rank exceeds what is typical in steps that aren't typical themselves."""
-    counted = typical_job_steps(job)[job.table.step[work.rows]]
+    typical_steps = typical_job_steps(job)
+    if typical_steps.all():
+        return work
+    counted = typical_steps[job.table.step[work.rows]]
     return msgspec.structs.replace(work, typical=np.where(counted, work.typical, work.work))
 
 

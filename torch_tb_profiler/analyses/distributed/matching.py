@@ -14,13 +14,14 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob, JobTable
+from torch_tb_profiler.analyses.distributed.operations import map_kinds
 from torch_tb_profiler.analyses.distributed.order_matching import CollectiveTraits, match_by_order, ordinals
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, positions_by_value, stable_order
 from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.collectives import TimingSource
 from torch_tb_profiler.model.communication.events import DEVICE_BACKENDS, POINT_TO_POINT
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int64
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64
 
 MatchedBy = Literal["sequence_number", "peers", "order"]
 MATCH_METHODS: tuple[MatchedBy, ...] = ("sequence_number", "peers", "order")
@@ -87,7 +88,7 @@ def match_collectives(job: DistributedJob) -> Matching:
     )
 
 
-def _instances(job: DistributedJob, keys: Int64) -> tuple[Int64, int]:
+def _instances(job: DistributedJob, keys: tuple[Int32 | Int64, ...]) -> tuple[Int64, int]:
     """Return (int64[k] number of the collective with these keys, count), numbered in order of first start."""
     table = job.table
     dense, count = dense_codes(*keys[::-1])
@@ -108,10 +109,13 @@ def has_own_time(job: DistributedJob) -> Bool:
     """
     table = job.table
     on_device = [code for code, text in enumerate(job.names) if text in DEVICE_BACKENDS]
-    timing = table.timing[:]
-    launches = (timing == TimingSource.HOST) & np.isin(table.backend[:], on_device)
-    timed: Bool = (timing != TimingSource.NONE) & ~launches
-    return timed
+
+    def is_timed(timing: Int8, backend: Int32) -> Bool:
+        launches = (timing == TimingSource.HOST) & np.isin(backend, on_device)
+        timed: Bool = (timing != TimingSource.NONE) & ~launches
+        return timed
+
+    return map_kinds(is_timed, table.timing, table.backend)
 
 
 @derived
@@ -133,13 +137,14 @@ class _MatchingKeys(msgspec.Struct, frozen=True):
     """Keys that are equal for the operations of one collective.
 
     method       int8[k]  index into MATCH_METHODS
-    values       int64[5, k]  group, method, number or peers, block (where counting restarts), ordinal
+    values       integers[k]  group, method, number or peers, block (where counting restarts), ordinal; if all
+                 operations are numbered, group, number, and ordinal
     uncertain    bool[k]  the values may match the wrong operations
     unaddressed  bool[k]  as in Matching
     """
 
     method: Int8
-    values: Int64
+    values: tuple[Int32 | Int64, ...]
     uncertain: Bool
     unaddressed: Bool
 
@@ -147,14 +152,20 @@ class _MatchingKeys(msgspec.Struct, frozen=True):
 def _matching_keys(job: DistributedJob) -> _MatchingKeys:
     table = job.table
     is_message = job.is_named(*POINT_TO_POINT)
-    addressed = is_message & (table.source[:] != ABSENT) & (table.target[:] != ABSENT)
+    addressed = is_message & map_kinds(
+        lambda *ends: (ends[0] != ABSENT) & (ends[1] != ABSENT), table.source, table.target
+    )
     numbered = ~addressed & (table.sequence != ABSENT)
     method = np.where(numbered, 0, np.where(addressed, 1, 2)).astype(np.int8)
+    if numbered.all():
+        repeated = ordinals(np.zeros(len(table), np.bool_), table.member, table.group[:], table.sequence)
+        none = np.zeros(len(table), np.bool_)
+        return _MatchingKeys(method, (table.group[:], table.sequence, repeated), none, none)
     values = np.zeros((5, len(table)), np.int64)
     values[0], values[1] = table.group[:], method
     values[2, numbered] = table.sequence[numbered]
-    repeated = [column[numbered] for column in (table.member, table.group, table.sequence)]
-    values[4, numbered] = ordinals(np.zeros(len(repeated[0]), np.bool_), *repeated)
+    keys = [column[numbered] for column in (table.member, table.group, table.sequence)]
+    values[4, numbered] = ordinals(np.zeros(len(keys[0]), np.bool_), *keys)
     block = _blocks(table)
     _set_message_keys(job, values, addressed, block)
     member_counts = np.array([len(members) for members in job.members], np.int64)
@@ -167,7 +178,7 @@ def _matching_keys(job: DistributedJob) -> _MatchingKeys:
         if len(rows) == 0:
             continue
         values[3, rows], values[4, rows], uncertain[rows] = match_by_order(job, rows, block[rows])
-    return _MatchingKeys(method, values, uncertain, unaddressed)
+    return _MatchingKeys(method, tuple(values), uncertain, unaddressed)
 
 
 def _set_message_keys(job: DistributedJob, values: Int64, addressed: Bool, block: Int64) -> None:
@@ -203,16 +214,21 @@ def _find_mismatches(
 ) -> Iterator[CollectiveMismatch]:
     """Find mismatches of name, size, and dtype among operations matched with certainty, and missing operations."""
     table, traits = job.table, CollectiveTraits(job)
-    code, message, dtype = table.collective[:], table.message[:], table.dtype[:]
     names = [*job.names, ""]
     values = _InstanceValues(table, instance, count)
-    specific = certain & ~traits.unspecific[code]
-    yield from values.mismatches("name", traits.family[code], specific, lambda row: names[code[row]])
-    sized = certain & traits.sized[code] & (message != ABSENT)
-    yield from values.mismatches("size", message, sized, lambda row: f"{table.message[row]} bytes")
+    specific = certain & map_kinds(lambda code: ~traits.unspecific[code], table.collective)
+    family = map_kinds(lambda code: traits.family[code], table.collective)
+    yield from values.mismatches("name", family, specific, lambda row: names[table.collective[row]])
+    has_size = map_kinds(
+        lambda code, message: traits.sized[code] & (message != ABSENT), table.collective, table.message
+    )
+    yield from values.mismatches(
+        "size", table.message[:], certain & has_size, lambda row: f"{table.message[row]} bytes"
+    )
     lower = [name.lower() for name in names]
-    in_any_case = np.array([lower.index(name) for name in lower], np.int64)[dtype]
-    typed = certain & (dtype != NO_CODE)
+    codes = np.array([lower.index(name) for name in lower], np.int64)
+    in_any_case = map_kinds(lambda dtype: codes[dtype], table.dtype)
+    typed = certain & map_kinds(lambda dtype: dtype != NO_CODE, table.dtype)
     yield from values.mismatches("dtype", in_any_case, typed, lambda row: names[table.dtype[row]])
     yield from _find_missing(table, instance, method)
 
@@ -228,10 +244,14 @@ class _InstanceValues(msgspec.Struct, frozen=True):
         self, what: Literal["name", "size", "dtype"], values: Int64, known: Bool, spell: Callable[[int], str]
     ) -> Iterator[CollectiveMismatch]:
         """Find the collectives whose known `values` differ; `spell` returns the text of a row's value."""
-        rows = np.flatnonzero(known)
-        instances, of_rows = self.instance[rows], values[rows].astype(np.int64)
+        instances, of_rows = self.instance, values
+        if not known.all():
+            instances, of_rows = instances[known], of_rows[known]
         low = lowest_by_number(instances, of_rows, self.count)
         differing = np.flatnonzero(low < highest_by_number(instances, of_rows, self.count))
+        if len(differing) == 0:
+            return
+        rows = np.flatnonzero(known)
         rows = rows[np.isin(self.instance[rows], differing)]
         rows_of = positions_by_value(np.searchsorted(differing, self.instance[rows]), len(differing))
         for collective, places in zip(differing.tolist(), rows_of, strict=True):

@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from torch_tb_profiler.base.compiled import column_functions
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int64
 
 
 def sort_by_group(which: Int64, values: Int64, count: int) -> Int64:
     """Return int64[k], positions in order of group, then of value; equal values in any order."""
+    if functions := column_functions(len(which)):
+        return functions.sort(which, values, count)
     key = _combined_key(which, values, count)
     return np.lexsort((values, which)) if key is None else np.argsort(key)
 
 
 def stable_sort_by_group(which: Int64, values: Int64, count: int) -> Int64:
     """Return int64[k], positions in order of group, then of value; equal values in their original order."""
+    if functions := column_functions(len(which)):
+        return functions.sort(which, values, count)
     key = _combined_key(which, values, count)
     return np.lexsort((values, which)) if key is None else np.argsort(key, kind="stable")
 
@@ -40,6 +45,20 @@ def medians_of_others(values: Int64, begin: Int64, size: Int64, position: Int64)
     below, above = values[begin + low], values[begin + high]
     middle: Int64 = below + ((above - below) >> 1)
     return middle
+
+
+def others_medians(which: Int64, values: Int64, count: int) -> Int64:
+    """Return int64[k], for each value the median of its group's others, rounded down; itself if it is alone."""
+    if functions := column_functions(len(which)):
+        return functions.others(which, values, count)
+    order = sort_by_group(which, values, count)
+    counts = np.bincount(which, minlength=count)
+    begin, size = (np.cumsum(counts) - counts)[which[order]], counts[which[order]]
+    position = np.arange(len(order)) - begin
+    several = np.flatnonzero(size > 1)
+    medians: Int64 = values.copy()
+    medians[order[several]] = medians_of_others(values[order], begin[several], size[several], position[several])
+    return medians
 
 
 def lower_medians(values: Int64, which: Int64, count: int) -> Int64:
@@ -66,7 +85,7 @@ def group_medians(values: Int64, which: Int64, counts: Int64) -> Float64:
 
     counts  number of values of each group, at least 1
     """
-    ordered = values[np.lexsort((values, which))]
+    ordered = values[sort_by_group(which, values, len(counts))]
     begin = np.cumsum(counts) - counts
     low, high = (ordered[begin + place].astype(np.float64) for place in ((counts - 1) // 2, counts // 2))
     middles: Float64 = (low + high) / 2

@@ -17,7 +17,7 @@ times:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -379,6 +379,16 @@ class SharedColumn:
     def __getitem__(self, rows: Any) -> Any:
         return self.values[self._kind[rows]]
 
+    def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the entry of each operation, given one for each kind."""
+        return values[self._kind]
+
+    def collect(self, values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Int64]:
+        """Return what operations of each kind share, given an entry for each operation, and how many there are."""
+        shared = np.zeros(len(self.values), values.dtype)
+        shared[self._kind] = values
+        return shared, np.bincount(self._kind, minlength=len(shared))
+
     def __eq__(self, other: object) -> bool:
         raise TypeError(_COMPARED)
 
@@ -387,6 +397,14 @@ class SharedColumn:
 
 Column = npt.NDArray[Any] | PackedColumn | SharedColumn
 """A column whose entries `[rows]` are, and whose `[:]` is all of it."""
+
+
+def map_kinds(function: Callable[..., npt.NDArray[Any]], *columns: Column) -> npt.NDArray[Any]:
+    """Return what a function of single entries makes of columns; where all are shared, it sees each kind once."""
+    shared = [column for column in columns if isinstance(column, SharedColumn)]
+    if len(shared) == len(columns):
+        return shared[0].spread(function(*(column.values for column in shared)))
+    return function(*(column[:] for column in columns))
 
 
 class OperationColumns(msgspec.Struct, frozen=True):

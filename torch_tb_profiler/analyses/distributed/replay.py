@@ -30,7 +30,7 @@ from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.analyses.shared.grouping import dense_codes
 from torch_tb_profiler.base.arrays import search_sorted
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int64
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64
 
 _SCENARIOS_PER_BATCH = 8
 """Scenarios replayed at once, so that with 10,000 ranks the data of a level stays in the processor's cache."""
@@ -69,24 +69,25 @@ def _select(scenarios: ReplayScenarios, part: slice) -> ReplayScenarios:
 class _Moments(msgspec.Struct, frozen=True):
     """Moments on ranks as columns of length k, those of a level together.
 
-    member  int64[k]  the rank
-    stalls  int64[k]  its last stall: a row among the replayed stalls, the last row for none
-    until   int64[k]  the last operation before the moment; since: the last one before that stall, NO_CODE for none
+    member  int32[k]  the rank
+    stalls  int32[k]  its last stall: a row among the replayed stalls, the last row for none
+    until   int32[k]  the last operation before the moment; since: the last one before that stall, NO_CODE for none
     bounds  int64[levels + 1]  where the moments of each level begin
     """
 
-    member: Int64
-    stalls: Int64
-    until: Int64
-    since: Int64
+    member: Int32
+    stalls: Int32
+    until: Int32
+    since: Int32
     bounds: Int64
 
     def saved(self, excess: Int64) -> Int64:
         """Return int64[k], the ns of work saved since the last stall if the rank works as long as is typical.
 
-        excess  int64[m]  the sum of a rank's excess up to each operation
+        excess  int64[m + 1]  the sum of a rank's excess up to each operation, and a 0 for NO_CODE
         """
-        saved: Int64 = excess[self.until] - np.append(excess, 0)[self.since]
+        saved: Int64 = excess[self.until]
+        saved -= excess[self.since]
         return saved
 
 
@@ -121,43 +122,51 @@ class JobReplay:
 
     def __init__(self, job: DistributedJob, matching: Matching, split: WaitingSplit, work: WorkWindows) -> None:
         table, rows = job.table, work.rows
-        member = table.member[rows].astype(np.int64)
-        width = int(table.end[rows].max(initial=0)) + 1
-        start, end = (times[rows] + member * width for times in (table.start, table.end))
-        by_end = np.argsort(end, kind="stable")  # by rank, too: each rank has its own range of the time line
+        member = table.member[rows]
+        self.ranks, self._counts = len(job.sources), np.bincount(member, minlength=len(job.sources))
+        # Each rank has its own range of one time line.
+        base = np.repeat(np.arange(self.ranks) * (int(table.end[rows].max(initial=0)) + 1), self._counts)
+        start, end = table.start[rows] + base, table.end[rows] + base
+        del base
+        by_end = np.argsort(end, kind="stable").astype(np.int32)  # by rank, too
         # An operation that was compared with no other rank is a collective of its own.
         compared = split.compared[rows]
         collective = np.where(compared, matching.instance[rows], len(matching) + np.arange(len(rows)))
         levels = replay_levels(member, collective, by_end)
         order = levels.order
-        waited = np.where(compared, split.waiting[rows], 0)[order]
-        gap = np.where(work.previous >= 0, start - np.append(end, 0)[work.previous], _NO_PREVIOUS_NS)
-        self._slack, self._waited, self._gap = work.slack[order, None], waited[:, None], gap[order, None]
         self._runs, self._previous = levels.runs, levels.run[work.previous[order]]
-        self._numbers = np.minimum(collective[order][levels.runs], len(matching))
+        self._numbers = np.minimum(collective[order[levels.runs]], len(matching))
+        del collective
+        self._waited = np.where(compared, split.waiting[rows], 0)[order][:, None]
+        gap = start - end[work.previous]
+        gap[work.previous < 0] = _NO_PREVIOUS_NS
+        self._slack, self._gap = work.slack[order, None], gap[order, None]
+        del gap
         sizes = np.diff(np.append(levels.runs, len(order)))
-        self._last_arrivals = np.flatnonzero((waited == 0) & np.repeat(sizes > 1, sizes))
+        self._last_arrivals = np.flatnonzero((self._waited[:, 0] == 0) & np.repeat(sizes > 1, sizes))
 
         stalls, stalled = np.flatnonzero(work.stall > 0), order[work.stall[order] > 0]
-        stall_of = np.full(len(rows) + 1, len(stalled), np.int64)
+        stall_of = np.full(len(rows) + 1, len(stalled), np.int32)
         stall_of[stalled] = np.arange(len(stalled))
-        self._stall, self._stall_run = work.stall[stalled, None], levels.run[stalled]
+        self._stall, self._stall_run = work.stall[stalled, None], levels.run[stalled].astype(np.int64)
         stall_start = (end - work.stall)[stalls]
-        before_stall = np.full(len(rows) + 1, NO_CODE, np.int64)
+        before_stall = np.full(len(rows) + 1, NO_CODE, np.int32)
         before_stall[stalls] = (search_sorted(start, stall_start, "right") - 1) % max(len(rows), 1)
         last_stall = _LastStall(member, end, by_end[work.stall[by_end] > 0])
+        del end, by_end
+        stall_bounds = np.searchsorted(np.flatnonzero(work.stall[order] > 0), levels.bounds)
 
-        def moments(of: Int64, last: Int64, until: Int64, bounds: Int64) -> _Moments:
+        def moments(of: Int32 | Int64, last: Int32, until: Int32, bounds: Int64) -> _Moments:
             return _Moments(member[of], stall_of[last], until, before_stall[last], bounds)
 
-        before = last_stall.before_times(member, start - work.slack)
+        start -= work.slack
+        before = last_stall.before_times(member, start)
+        del start
         self._reached = moments(order, before[order], order, levels.bounds)
         before[stalls] = last_stall.before_times(member[stalls], stall_start)
-        stall_bounds = np.searchsorted(np.flatnonzero(work.stall[order] > 0), levels.bounds)
         self._stalled = moments(stalled, before[stalled], before_stall[stalled], stall_bounds)
-        final = np.flatnonzero(np.diff(member, append=NO_CODE))
+        final = np.flatnonzero(np.diff(member, append=NO_CODE)).astype(np.int32)
         self._end = moments(final, last_stall.of_ranks(member[final]), final, np.array([0, len(final)]))
-        self.ranks, self._member = len(job.sources), member
 
     def replay(self, scenarios: ReplayScenarios, work: WorkWindows) -> ReplayResult:
         """Replay all scenarios, a batch of them at once.
@@ -167,7 +176,7 @@ class JobReplay:
 
         work  the windows that the job was made of, perhaps with another typical work
         """
-        saved = self._saved(_cumulative_excess(work.excess, self._member))
+        saved = self._saved(_cumulative_excess(work.excess, self._counts))
         starts = range(0, max(scenarios.typical.shape[1], 1), _SCENARIOS_PER_BATCH)
         parts = [
             self._run(_select(scenarios, slice(first, first + _SCENARIOS_PER_BATCH)), saved) for first in starts
@@ -184,7 +193,8 @@ class JobReplay:
     def _unchanged(self) -> ReplayResult:
         """The replay in which no rank works as long as is typical, so that no excess counts."""
         nobody = ReplayScenarios(np.zeros((self.ranks, 1), np.bool_))
-        return self._run(nobody, self._saved(np.zeros(len(self._member), np.int64)))
+        moments = self._reached, self._stalled, self._end
+        return self._run(nobody, [np.zeros(len(each.member), np.int64) for each in moments])
 
     def _saved(self, excess: Int64) -> list[Int64]:
         """Return the ns of work saved before each of the three kinds of moments."""
@@ -196,7 +206,7 @@ class JobReplay:
         prepare = replay_function()
         if prepare is None:
             return None
-        last_arrival = np.zeros(len(self._member), np.bool_)
+        last_arrival = np.zeros(len(self._slack), np.bool_)
         last_arrival[self._last_arrivals] = True
         moments = self._reached, self._stalled, self._end
         columns = ReplayColumns(
@@ -267,31 +277,37 @@ def _slices(bounds: Int64) -> list[slice]:
     return [slice(*pair) for pair in pairwise(bounds.tolist())]
 
 
-def _cumulative_excess(excess: Int64, member: Int64) -> Int64:
-    """Return int64[m], the sum of a rank's excess up to each operation."""
-    since: Int64 = np.cumsum(excess)
-    counts = np.bincount(member)
-    before = np.append(0, since)[np.cumsum(counts) - counts]
-    since -= np.repeat(before, counts)
+def _cumulative_excess(excess: Int64, counts: Int64) -> Int64:
+    """Return int64[m + 1], the sum of a rank's excess up to each operation, and 0.
+
+    counts  int64[ranks]  operations of each rank
+    """
+    since = np.zeros(len(excess) + 1, np.int64)
+    np.cumsum(excess, out=since[:-1])
+    before = np.append(0, since[:-1])[np.cumsum(counts) - counts]
+    since[:-1] -= np.repeat(before, counts)
     return since
 
 
 class _LastStall:
     """Finds a rank's last stall before some time; `stalls` are the operations that stalled, in order of end."""
 
-    def __init__(self, member: Int64, end: Int64, stalls: Int64) -> None:
+    def __init__(self, member: Int32, end: Int64, stalls: Int32) -> None:
         self._member, self._end, self._stalls = member[stalls], end[stalls], stalls
 
-    def before_times(self, member: Int64, times: Int64) -> Int64:
-        """Return int64[k], the last stall of each rank that had ended by its time, NO_CODE for none."""
+    def before_times(self, member: Int32, times: Int64) -> Int32:
+        """Return int32[k], the last stall of each rank that had ended by its time, NO_CODE for none."""
         if len(self._stalls) == 0:
-            return np.full(len(times), NO_CODE, np.int64)
-        index = search_sorted(self._end, times, "right") - 1
-        return np.where((index >= 0) & (self._member[index] == member), self._stalls[index], NO_CODE)
+            return np.full(len(times), NO_CODE, np.int32)
+        index = search_sorted(self._end, times, "right")
+        index -= 1
+        last = self._stalls[index]
+        last[(index < 0) | (self._member[index] != member)] = NO_CODE
+        return last
 
-    def of_ranks(self, member: Int64) -> Int64:
-        """Return int64[k], the last stall of each rank, NO_CODE for none."""
-        final = np.full(int(member.max(initial=NO_CODE)) + 1, NO_CODE, np.int64)
+    def of_ranks(self, member: Int32) -> Int32:
+        """Return int32[k], the last stall of each rank, NO_CODE for none."""
+        final = np.full(int(member.max(initial=NO_CODE)) + 1, NO_CODE, np.int32)
         final[self._member] = self._stalls  # the last write wins
         return final[member]
 
@@ -303,35 +319,35 @@ class ReplayLevels(msgspec.Struct, frozen=True):
     """The m operations in levels, at most one of each rank per level; those of one collective in a level are a
     run.
 
-    order   int64[m]  the operations by level, then by collective
+    order   int32[m]  the operations by level, then by collective
     bounds  int64[levels + 1]  where each level begins in `order`
     runs    int64[r]  where each run begins in `order`
-    run     int64[m + 1]  the run of each operation; the last cell is r, for NO_CODE
+    run     int32[m + 1]  the run of each operation; the last cell is r, for NO_CODE
     """
 
-    order: Int64
+    order: Int32
     bounds: Int64
     runs: Int64
-    run: Int64
+    run: Int32
 
 
-def replay_levels(member: Int64, collective: Int64, by_end: Int64) -> ReplayLevels:
+def replay_levels(member: Int32, collective: Int64, by_end: Int32) -> ReplayLevels:
     """Assign operations to levels such that all operations that one depends on are in lower levels.
 
     Each rank goes through its operations in order of their ends; a collective is due when all its ranks have come
     to it. If none is due (ranks disagree on the order), the operation of the first such rank is taken alone.
 
-    member, collective  int64[m] of each operation; by_end: their order by rank and end
+    member, collective  int32[m], int64[m] of each operation; by_end: int32[m], their order by rank and end
     """
     order, bounds = _level_order(member, dense_codes(collective)[0], by_end)
     first = np.diff(collective[order], prepend=NO_CODE) != 0
     first[bounds[:-1]] = True
-    run = np.full(len(order) + 1, np.count_nonzero(first), np.int64)
-    run[order] = np.cumsum(first) - 1
+    run = np.full(len(order) + 1, np.count_nonzero(first), np.int32)
+    run[order] = np.cumsum(first, dtype=np.int32) - 1
     return ReplayLevels(order, bounds, np.flatnonzero(first), run)
 
 
-def _level_order(member: Int64, collective: Int64, by_end: Int64) -> tuple[Int64, Int64]:
+def _level_order(member: Int32, collective: Int64, by_end: Int32) -> tuple[Int32, Int64]:
     ranks = np.arange(int(member.max(initial=NO_CODE)) + 1)
     which, missing = collective[by_end], np.bincount(collective)
     head, finish = (np.searchsorted(member[by_end], ranks, side) for side in ("left", "right"))
@@ -348,4 +364,4 @@ def _level_order(member: Int64, collective: Int64, by_end: Int64) -> tuple[Int64
         levels.append(by_end[head[due]][np.argsort(which[head[due]], kind="stable")])
         head[due] += 1
         fresh = due[head[due] < finish[due]]
-    return np.concatenate([np.empty(0, np.int64), *levels]), np.cumsum([0, *map(len, levels)])
+    return np.concatenate([np.empty(0, np.int32), *levels]), np.cumsum([0, *map(len, levels)])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.late_once import excess_by_step, judged_steps, typical_job_steps
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
-from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
+from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, windows_of_ranks
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.model.trace import Float64, Int64
@@ -62,15 +62,16 @@ def _exceeds_jitter(job: DistributedJob, work: WorkWindows, members: Sequence[in
     (the typical work, or that of these ranks if it is longer in most steps), as longer windows vary more. Windows
     shorter than the mean, which may vary by many times their length, count as one of mean length.
     """
-    counted = typical_job_steps(job)[job.table.step[work.rows]]
-    mine = np.flatnonzero(np.isin(job.table.member[work.rows], members) & (work.slack == 0) & counted)
+    mine = windows_of_ranks(job, work, members)
+    mine = mine[(work.slack[mine] == 0) & typical_job_steps(job)[job.table.step[work.rows[mine]]]]
+    excess = work.work[mine] - work.typical[mine]
     member, step = job.table.member[work.rows[mine]], job.table.step[work.rows[mine]]
     place = group(member, ordinals(np.zeros(len(mine), np.bool_), member, step))
     steps = int(place.counts.max(initial=0))
     base = np.maximum(work.typical[mine], work.typical[mine].mean()) if len(mine) else np.zeros(0)
     if steps > 1:
         base = np.maximum(base, _group_medians(work.work[mine], place.which))
-    share = work.excess[mine] / np.maximum(base, 1.0)
+    share = excess / np.maximum(base, 1.0)
     which = place.which if steps > 1 else np.zeros(len(mine), np.int64)
     deviation = np.abs(share - _group_medians(share, which))
     if steps > 1 and steps % 2:  # the median of an odd number of shares is one of them and has no deviation
@@ -82,7 +83,7 @@ def _exceeds_jitter(job: DistributedJob, work: WorkWindows, members: Sequence[in
     sigma = _MAD_TO_SIGMA * median(deviation) * np.sqrt(steps / max(steps - 1, 1))
     noise = sigma * float(np.sqrt((base**2).sum()))
     freedom = len(deviation) * (steps - 1) // steps if steps > 1 else len(deviation) - 1
-    return bool(work.excess[mine].sum() > _T_QUANTILES[min(max(freedom, 1), len(_T_QUANTILES)) - 1] * noise)
+    return bool(excess.sum() > _T_QUANTILES[min(max(freedom, 1), len(_T_QUANTILES)) - 1] * noise)
 
 
 def _group_medians(values: npt.NDArray[Any], which: Int64) -> Float64:

@@ -15,7 +15,7 @@ from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import StragglerCosts
 from torch_tb_profiler.analyses.distributed.job import DistributedJob, RankDetailsCache
 from torch_tb_profiler.analyses.distributed.waiting import Arrivals, WaitingSplit
-from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
+from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, windows_of_ranks
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
 from torch_tb_profiler.analyses.shared.grouping import group, positions_by_value
 from torch_tb_profiler.base.arrays import sums_by_number
@@ -185,8 +185,11 @@ def _rank_activity(
 ) -> StragglerActivity | None:
     """Sum the windows that make up EXCESS_COVERAGE of a rank's extra time, None without extra time."""
     table = comparison.job.table
-    longer = np.flatnonzero((table.member[work.rows] == member) & (work.excess > 0))
-    chosen = longer[_largest_positions(work.excess[longer])]
+    mine = windows_of_ranks(comparison.job, work, [member])
+    excess = work.work[mine] - work.typical[mine]
+    longer = np.flatnonzero(excess > 0)
+    largest = longer[_largest_positions(excess[longer])]
+    chosen = mine[largest]
     if len(chosen) == 0:
         return None
     straggler, median = _ActivitySums(comparison.job, details), _ActivitySums(comparison.job, details)
@@ -202,7 +205,7 @@ def _rank_activity(
         latest=int(comparison.matching.instance[work.rows[chosen[0]]]),
         busy=straggler.total,
         median_busy=median.total,
-        excess=int(work.excess[chosen].sum()),
+        excess=int(excess[largest].sum()),
         categories=[RankTime(*row) for row in categories],
         host=_by_excess(straggler.host, median.host),
         frames=_by_excess(straggler.frames, median.frames),

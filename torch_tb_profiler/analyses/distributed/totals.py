@@ -9,10 +9,13 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.job import JobTable
+from torch_tb_profiler.analyses.distributed.operations import Column, SharedColumn, map_kinds
 from torch_tb_profiler.analyses.distributed.rank_summary import OperationTotal
 from torch_tb_profiler.analyses.distributed.waiting import bandwidths
-from torch_tb_profiler.analyses.shared.grouping import Groups, group, positions_by_value
+from torch_tb_profiler.analyses.shared.grouping import Groups, dense_codes, group, positions_by_value
 from torch_tb_profiler.analyses.shared.payload_values import optional_floats, optional_ints
+from torch_tb_profiler.base.arrays import sums_by_number
 from torch_tb_profiler.model.communication.collectives import TimingSource
 from torch_tb_profiler.model.communication.events import DEVICE_BACKENDS
 from torch_tb_profiler.model.trace import ABSENT, Int64
@@ -47,13 +50,13 @@ class WorkerTotal(msgspec.Struct, frozen=True):
 def worker_totals(comparison: RankComparison) -> list[WorkerTotal]:
     """Return the totals in order of rank, then of the first operation."""
     job, table, split = comparison.job, comparison.job.table, comparison.split
-    rows = group(table.member, table.group[:], table.collective[:], table.backend[:])
+    rows = group(table.member, _name_codes(table))
     transfer, waiting = split.sums(job, rows.which, len(rows))
     compared = np.bincount(rows.which[split.compared], minlength=len(rows)) > 0
     transfers = optional_ints(np.where(compared, transfer, ABSENT))
     waits = optional_ints(np.where(compared, waiting, ABSENT))
     bytes_in, bytes_out, messages = (
-        _known_sums(rows, column[:]) for column in (table.bytes_in, table.bytes_out, table.message)
+        _known_sums(rows, column) for column in (table.bytes_in, table.bytes_out, table.message)
     )
     bandwidth = bandwidths(job, split, rows.which, len(rows))
     algorithm, bus = optional_floats(bandwidth.algorithm), optional_floats(bandwidth.bus)
@@ -84,11 +87,23 @@ def worker_totals(comparison: RankComparison) -> list[WorkerTotal]:
     return totals
 
 
-def _known_sums(rows: Groups, values: Int64) -> list[int | None]:
+def _name_codes(table: JobTable) -> Int64:
+    """Return int64[k], equal for operations that share group, collective, and back end."""
+    columns = table.group, table.collective, table.backend
+    return map_kinds(lambda *keys: dense_codes(*keys)[0], *columns)
+
+
+def _known_sums(rows: Groups, column: Column) -> list[int | None]:
     """Return the sums of the known values, None where none is known."""
-    known = values != ABSENT
-    some = np.bincount(rows.which[known], minlength=len(rows)) > 0
-    return optional_ints(np.where(some, rows.sums(np.where(known, values, 0)), ABSENT))
+    if isinstance(column, SharedColumn):
+        values = column.values
+        which, calls = column.collect(rows.which)
+    else:
+        values, which, calls = column[:], rows.which, np.ones(1, np.int64)
+    known = (values != ABSENT) & (calls > 0)
+    some = np.bincount(which[known], minlength=len(rows)) > 0
+    sums = sums_by_number(which, np.where(known, values * calls, 0), len(rows))
+    return optional_ints(np.where(some, sums, ABSENT))
 
 
 def _recorded_totals(comparison: RankComparison, rows: Int64) -> list[OperationTotal | None]:
@@ -137,7 +152,7 @@ class GroupTotal(msgspec.Struct, frozen=True):
 def group_totals(comparison: RankComparison, totals: Sequence[WorkerTotal]) -> dict[int, list[GroupTotal]]:
     """Return group -> its operations by name, most latency first."""
     job, table, matching = comparison.job, comparison.job.table, comparison.matching
-    names = group(table.group[:], table.collective[:], table.backend[:])
+    names = group(_name_codes(table))
     bandwidth = bandwidths(job, comparison.split, names.which, len(names))
     algorithm, bus = optional_floats(bandwidth.algorithm), optional_floats(bandwidth.bus)
     name_of = np.empty(len(matching), np.int64)

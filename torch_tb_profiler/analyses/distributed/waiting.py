@@ -18,7 +18,8 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.clocks import RankClocks
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.matching import Matching
-from torch_tb_profiler.analyses.distributed.medians import medians_of_others, stable_sort_by_group
+from torch_tb_profiler.analyses.distributed.medians import others_medians, stable_sort_by_group
+from torch_tb_profiler.analyses.distributed.operations import map_kinds
 from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number
 from torch_tb_profiler.base.intervals import merge_by_owner
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int64
@@ -79,7 +80,8 @@ def bandwidths(job: DistributedJob, split: WaitingSplit, owner: Int64, count: in
     part of the transfer, or the entire latency, and the result is a lower bound.
     """
     table = job.table
-    known = (owner >= 0) & (table.message[:] != ABSENT) & (table.latency != ABSENT) & (table.latency > 0)
+    sized = map_kinds(lambda message: message != ABSENT, table.message)
+    known = (owner >= 0) & sized & (table.latency != ABSENT) & (table.latency > 0)
     exact = np.zeros(count, np.bool_)
     exact[owner[known & split.complete]] = True
     used = known & (split.complete | ~exact[owner])
@@ -129,6 +131,8 @@ def collective_arrivals(
     time = table.start[rows] + shift[table.member[rows]]
     several = np.bincount(matching.instance[rows], minlength=count)[matching.instance[rows]] > 1
     rows, time = rows[several], time[several]
+    lateness = np.full(len(table), ABSENT)
+    lateness[rows] = np.maximum(time - others_medians(matching.instance[rows], time, count), 0)
     order = stable_sort_by_group(matching.instance[rows], time, count)
     rows, time = rows[order], time[order]
     instance = matching.instance[rows]
@@ -136,8 +140,6 @@ def collective_arrivals(
     begin, size = (np.cumsum(sizes) - sizes)[instance], sizes[instance]
     position = np.arange(len(rows)) - begin
 
-    lateness = np.full(len(table), ABSENT)
-    lateness[rows] = np.maximum(time - medians_of_others(time, begin, size, position), 0)
     is_median = np.zeros(len(table), np.bool_)
     is_median[rows[position == (size - 1) >> 1]] = True
     first, skew = np.full(count, ABSENT), np.full(count, ABSENT)

@@ -19,15 +19,17 @@ from the ranks that were not held up there.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.matching import has_own_time
-from torch_tb_profiler.analyses.distributed.medians import lower_medians, medians_of_others, sort_by_group
+from torch_tb_profiler.analyses.distributed.medians import lower_medians, others_medians
+from torch_tb_profiler.analyses.distributed.operations import map_kinds
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
-from torch_tb_profiler.analyses.shared.grouping import Groups, group, stable_order
+from torch_tb_profiler.analyses.shared.grouping import Groups, dense_codes, group, stable_order
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import Intervals, covered_time_before, merge
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64
@@ -90,6 +92,13 @@ def work_windows(job: DistributedJob) -> WorkWindows:
     work = np.maximum(ready - begin - _stalls_within(stalled_before, first, stalled_first), 0)
     typical = _typical_work(work, windows, job, rows)
     return WorkWindows(rows, work, typical, stall, start - ready, previous, windows.which)
+
+
+def windows_of_ranks(job: DistributedJob, work: WorkWindows, members: Iterable[int]) -> Int64:
+    """Return the ascending indices of the windows of some ranks; those of the others aren't looked at."""
+    bounds = [np.searchsorted(job.table.member, [member, member + 1]) for member in sorted(members)]
+    parts = [np.arange(*np.searchsorted(work.rows, each)) for each in bounds]
+    return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def _previous_operations(groups: Int32, member: Int64, start: Int64, end: Int64) -> Int64:
@@ -167,11 +176,14 @@ def _comparable_windows(job: DistributedJob, rows: Int64) -> Groups:
     table = job.table
     group_members = zip(job.groups, job.members, strict=True)
     sizes = np.array([group_.size or len(members) for group_, members in group_members] + [0])
-    known = (table.source[rows] != ABSENT) & (table.target[rows] != ABSENT)
-    direction = np.where(known, np.sign(table.target[rows] - table.source[rows]), 0)
-    kind = group(table.collective[rows], sizes[table.group[rows]], direction).which
+
+    def kinds(collective: Int32, group_: Int32, source: Int64, target: Int64) -> Int64:
+        known = (source != ABSENT) & (target != ABSENT)
+        return dense_codes(collective, sizes[group_], np.where(known, np.sign(target - source), 0))[0]
+
+    kind = map_kinds(kinds, table.collective, table.group, table.source, table.target)[rows]
     block = group(table.member[rows], table.step[rows])
-    nth = ordinals(np.zeros(len(rows), np.bool_), table.member[rows], table.step[rows])
+    nth = ordinals(np.zeros(len(rows), np.bool_), block.which)
     return group(table.step[rows], _common_beginnings(kind, block, nth))
 
 
@@ -202,17 +214,10 @@ def _common_beginnings(kind: Int64, block: Groups, nth: Int64) -> Int64:
 
 def _typical_work(work: Int64, windows: Groups, job: DistributedJob, rows: Int64) -> Int64:
     """Return int64[m] ns; see WorkWindows.typical."""
-    order = sort_by_group(windows.which, work, len(windows))
-    which, counts = windows.which[order], windows.counts
-    begin, size = (np.cumsum(counts) - counts)[which], counts[which]
-    typical: Int64 = work.copy()
-    several = np.flatnonzero(size > 1)
-    position = np.arange(len(order)) - begin
-    typical[order[several]] = medians_of_others(work[order], begin[several], size[several], position[several])
-    single = np.zeros(len(work), np.bool_)
-    single[order] = size == 1
-    if single.any():
-        _set_typical_by_step(work, typical, single, job, rows)
+    typical = others_medians(windows.which, work, len(windows))
+    counts = windows.counts
+    if (counts == 1).any():
+        _set_typical_by_step(work, typical, counts[windows.which] == 1, job, rows)
     return typical
 
 
@@ -251,12 +256,5 @@ def _beyond_other_windows(times: Int64, member: Int32, step: Int32) -> Float64:
     """
     first = (np.diff(member, prepend=NO_CODE) != 0) | (np.diff(step, prepend=NO_CODE) != 0)
     alike = group(step, first.astype(np.int64))
-    order = sort_by_group(alike.which, times, len(alike))
-    size = alike.counts[alike.which[order]]
-    begin = (np.cumsum(alike.counts) - alike.counts)[alike.which[order]]
-    position = np.arange(len(order)) - begin
-    several = np.flatnonzero(size > 1)
-    beyond = np.zeros(len(times))
-    usual = medians_of_others(times[order], begin[several], size[several], position[several])
-    beyond[order[several]] = np.maximum(times[order[several]] - usual, 0)
+    beyond: Float64 = np.maximum(times - others_medians(alike.which, times, len(alike)), 0).astype(np.float64)
     return beyond

@@ -75,9 +75,10 @@ def dense_codes(*keys: Int32 | Int64) -> tuple[Int64, int]:
     which, count = _dense(keys[0])
     for key in keys[1:]:
         more, times = _dense(key)
-        which *= times
-        which += more
-        which, count = _dense(which)
+        if times > 1:
+            which *= times
+            which += more
+            which, count = _dense(which)
     return which, count
 
 
@@ -102,6 +103,8 @@ def _dense(key: Int32 | Int64) -> tuple[Int64, int]:
     if len(key) == 0:
         return np.empty(0, np.int64), 0
     low, high = int(key.min()), int(key.max())
+    if low == high:
+        return np.zeros(len(key), np.int64), 1
     if high - low <= 4 * len(key) + 1024:
         # Codes are nearly dense already: a table is several times faster than sorting.
         shifted = np.subtract(key, low, dtype=np.int64)

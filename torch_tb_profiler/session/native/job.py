@@ -29,7 +29,7 @@ _LANES = 8
 LIBRARY = CompiledLibrary(
     "job",
     "job",
-    2,
+    3,
     {
         "job_abi": (ctypes.c_uint32,),
         "job_say_crash": (None, ctypes.c_char_p),
@@ -39,6 +39,8 @@ LIBRARY = CompiledLibrary(
         "job_ordinals": (None, _POINTER, _SIZE, _POINTER, _POINTER),
         "job_order": (None, _POINTER, _SIZE, _POINTER, _POINTER),
         "job_search": (None, _POINTER, _SIZE, _POINTER, _SIZE, ctypes.c_bool, _POINTER),
+        "job_sort": (None, *(_POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE)),
+        "job_others": (None, *(_POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER)),
         "job_mark": (None, _POINTER, _SIZE, _POINTER, _SIZE),
         "job_pick": (None, _POINTER, _POINTER, _SIZE, _SIZE, _POINTER, _SIZE, _POINTER),
         "job_merge": (ctypes.c_int64, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
@@ -68,8 +70,8 @@ def job_functions(anywhere: bool = False) -> JobFunctions | None:
         return None
     each = _Functions(library)
     columns = ColumnFunctions(
-        *(each.lowest, each.highest, each.dense, each.ordinals, each.order, each.search),
-        *(each.mark, each.pick, each.merge, each.combine, each.covered),
+        *(each.lowest, each.highest, each.dense, each.ordinals, each.order, each.search, each.sort),
+        *(each.others, each.mark, each.pick, each.merge, each.combine, each.covered),
     )
     return JobFunctions(columns, each.prepare_replay)
 
@@ -113,6 +115,26 @@ class _Functions:
         counts, order = np.bincount(number, minlength=count), np.empty(len(number), np.int64)
         begins = np.cumsum(counts) - counts
         self._library.job_order(_address(number), len(number), _address(begins), _address(order))
+        return order
+
+    def sort(self, number: Numbers, values: Int64, count: int) -> Int64:
+        return self._sort(self._library.job_sort, number, values, count)
+
+    def others(self, number: Numbers, values: Int64, count: int) -> Int64:
+        medians = np.empty(len(number), np.int64)
+        self._sort(self._library.job_others, number, values, count, medians)
+        return medians
+
+    def _sort(self, function: Any, number: Numbers, values: Int64, count: int, *made: Int64) -> Int64:
+        """Return the entries by number and value; `made`: a column that the function fills."""
+        values = _checked(values, np.int64, len(values))
+        number = _check(_checked(number, np.int64, len(values)), count)
+        counts, order = np.bincount(number, minlength=count), np.empty(len(number), np.int64)
+        begins, largest = np.cumsum(counts) - counts, int(counts.max(initial=0))
+        room = np.empty(4 * largest, np.int64)
+        columns = number, values, begins, order, room, *made
+        at_number, at_values, at_begins, at_order, at_room, *at_made = map(_address, columns)
+        function(at_number, at_values, len(number), at_begins, count, at_order, at_room, largest, *at_made)
         return order
 
     def search(self, ordered: Int64, values: Int64, right: bool) -> Int64:
@@ -182,6 +204,10 @@ _COLUMNS = (
 )
 
 
+_DTYPES = {"last_arrival": np.bool_, "previous": np.int32}
+"""Types of columns that aren't int64."""
+
+
 class _Job(ctypes.Structure):
     """`Job` of native/job.c."""
 
@@ -209,20 +235,20 @@ class _JobInC:
         )
         self._library, self._ranks, self._stalls, self._runs = library, columns.ranks, stalls, runs
         self._numbers = int(columns.number.max(initial=0)) + 1
+        _check(columns.previous, runs + 1)  # before it becomes narrow
         self._kept = [
-            _checked(getattr(columns, name), np.bool_ if name == "last_arrival" else np.int64, length)
+            _checked(getattr(columns, name), _DTYPES.get(name, np.int64), length)
             for name, length in zip(_COLUMNS, lengths, strict=True)
         ]
         moments = zip(columns.member, columns.stalls, (operations, stalls, finals), strict=True)
         self._moments = [
             (
-                _check(_checked(member, np.int64, length), columns.ranks),
-                _check(_checked(stall, np.int64, length), stalls + 1),
+                _checked(_check(member, columns.ranks), np.int32, length),
+                _checked(_check(stall, stalls + 1), np.int32, length),
             )
             for member, stall, length in moments
         ]
         _check(columns.number, self._numbers)
-        _check(columns.previous, runs + 1)
         _check(columns.stall_run, runs)
         for bounds, count in ((columns.bounds, operations), (columns.stall_bounds, stalls)):
             if levels < 0 or bounds[0] != 0 or bounds[-1] != count or (np.diff(bounds) < 0).any():
@@ -235,15 +261,18 @@ class _JobInC:
 
     def __call__(self, typical: Bool, saving: Int64 | None, saved: Sequence[Int64]) -> tuple[Int64, Int64]:
         lanes = typical.shape[1]
+        if lanes > 1 and lanes % _LANES:  # batches of this many are several times as fast
+            typical = _widen(typical, _LANES - lanes % _LANES)
+            saving = None if saving is None else _widen(saving, _LANES - lanes % _LANES)
         parts = [
             self._replay(
                 typical[:, first : first + _LANES],
                 None if saving is None else saving[:, first : first + _LANES],
                 saved,
             )
-            for first in range(0, lanes, _LANES)
+            for first in range(0, typical.shape[1], _LANES)
         ]
-        earlier, arrivals = (np.concatenate([part[i] for part in parts], axis=1) for i in range(2))
+        earlier, arrivals = (np.concatenate([part[i] for part in parts], axis=1)[:, :lanes] for i in range(2))
         return earlier, arrivals
 
     def _replay(self, typical: Bool, saving: Int64 | None, saved: Sequence[Int64]) -> tuple[Int64, Int64]:
@@ -267,7 +296,12 @@ class _JobInC:
         return made[0], made[1]
 
 
-def _check(numbers: Int64, count: int) -> Int64:
+def _widen(columns: npt.NDArray[Any], more: int) -> npt.NDArray[Any]:
+    """Return columns with `more` of zeros after them."""
+    return np.concatenate([columns, np.zeros((len(columns), more), columns.dtype)], axis=1)
+
+
+def _check(numbers: Numbers, count: int) -> Any:
     """Return the numbers; raise ValueError if one isn't 0..count-1: C would write beyond the columns."""
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < count:
         raise ValueError(f"a number is not among the {count} that there are")
