@@ -37,6 +37,8 @@ def draw_launches(*counts: tuple[int, int]) -> Trace:
         (((0, 0), (0, 0)), [True, True]),  # without a device nothing can be missing
         (((4, 4), (0, 0), (0, 0)), [True, False, False]),
         (((3, 1),), [True]),
+        (((4, 4), (1, 0), (4, 4)), [True, False, True]),  # all of its work is lost, though others come after it
+        (((4, 4), (0, 0), (4, 4)), [True, True, True]),  # it launches nothing
     ],
 )
 def test_a_last_step_without_the_kernels_of_its_launches_is_incomplete(
@@ -58,6 +60,18 @@ def test_calls_that_launch_no_kernel_make_no_step_incomplete() -> None:
     gpu0  kernel           k                      120    5  correlation=2 stream=7
     """)
     assert steps(trace).complete.tolist() == [True, True]
+
+
+def test_a_step_whose_only_kernel_was_lost_is_incomplete_after_an_earlier_kernel() -> None:
+    picture = """
+    host  cuda_runtime     cudaLaunchKernel         0    5  correlation=1
+    host  user_annotation  ProfilerStep#1         100  100
+    host  cuda_runtime     cudaLaunchKernel       110    5  correlation=2
+    gpu0  kernel           k                       20    5  correlation=1 stream=7
+    """
+    assert steps(draw(picture)).complete.tolist() == [False]
+    without_launch = "gpu0  kernel  k  150  5  stream=7"  # it may be the work of this step
+    assert steps(draw(f"{picture}{without_launch}")).complete.tolist() == [True]
 
 
 def test_a_step_inside_a_step_is_ignored() -> None:

@@ -32,7 +32,7 @@ class Steps(msgspec.Struct, frozen=True):
     starts    int64[k] ns; moved to the end of the previous step's device work
     ends      int64[k] ns; moved to the end of the device work launched in the step
     host_starts, host_ends  int64[k] ns; as recorded on the host
-    complete  bool[k]; False for trailing steps whose device work is missing
+    complete  bool[k]; False for steps whose device work is missing
     recorded  False if the file has no ProfilerStep, batches or iterations, so that the single step is the trace
     vary      True for iterations of an inference engine: they differ by what is in their batches
     """
@@ -66,6 +66,7 @@ def steps(trace: Trace) -> Steps:
     work = _device_work(trace, host_start, host_end)
     starts, finish = _extend(host_start, host_end, work)
     complete = _complete_mask(work.counts, _executed_shares(trace, host_start, host_end))
+    complete &= ~_lost_work(trace, host_start, host_end, work.counts)
     return Steps(names, starts, finish, host_start, host_end, complete, recorded=True, vary=vary)
 
 
@@ -199,6 +200,22 @@ def _executed_shares(trace: Trace, start: Int64, end: Int64) -> Float64:
     launched = np.bincount(step[inside], minlength=len(start))
     executed = np.bincount(step[inside], has_kernel[calls[inside]], minlength=len(start))
     return np.where(launched > 0, executed / np.maximum(launched, 1), 1.0)
+
+
+def _lost_work(trace: Trace, start: Int64, end: Int64, counts: Int64) -> Bool:
+    """Return bool[steps]: steps that launch kernels of which none is recorded, while those of other launches are.
+
+    Work without a recorded launch that runs in a step may be what it launched.
+    """
+    lost = (counts == 0) & (_executed_shares(trace, start, end) == 0)
+    if not lost.any():
+        return lost
+    device, launch = device_launches(trace)
+    if not (launch >= 0).any():
+        return np.zeros(len(start), np.bool_)
+    begins = np.sort(trace.events.start[device[launch < 0]])
+    lost &= np.searchsorted(begins, start) == np.searchsorted(begins, end)
+    return lost
 
 
 def _complete_mask(counts: Int64, executed: Float64) -> Bool:

@@ -173,7 +173,11 @@ def test_what_was_not_recorded_is_unknown_not_zero() -> None:
         ("runtime", "dataloader", "cpu_exec"), missing_host_reason(device_only)
     )
     host_only = draw("host cpu_op a 0 10\nhost cuda_runtime cudaLaunchKernel 2 3")
-    assert breakdown(host_only).unknown == dict.fromkeys(("kernel", "memcpy", "memset"), NO_DEVICE_REASON)
+    assert breakdown(host_only).unknown == dict.fromkeys(
+        ("kernel", "memcpy", "memset", "communication"), NO_DEVICE_REASON
+    )
+    with_host = draw("host cpu_op gloo:all_reduce 0 10\nhost cuda_runtime cudaLaunchKernel 20 3")
+    assert "communication" not in breakdown(with_host).unknown
     cpu = draw("host cpu_op a 0 10")
     assert breakdown(cpu).unknown == {}
 

@@ -256,6 +256,15 @@ CLAIMS = [
         BUSY,
     ),
     Claim(
+        "Only the host was recorded, so this is the time of its main thread with its waits for the device.",
+        r"^What limits an average step is unknown: kernels were launched, but the profiler didn't record the "
+        r"device\. "
+        r"Only the host was recorded, so this is the time of its main thread with its waits for the device\.",
+        steps("host cuda_runtime cudaLaunchKernel 10 5 correlation=1", "host cpu_op aten::item 100 9000"),
+        "no kernel is launched, so nothing waits for one",
+        steps("host cpu_op aten::item 100 9000"),
+    ),
+    Claim(
         "What limits {base} is unknown: {reason}.",
         r"^What limits an average step is unknown: the recorded launches and syncs don't explain when the device "
         r"work starts\. Estimates",

@@ -130,6 +130,10 @@ def compare(pair: TracePair, min_effect: float) -> PairComparison:
         kernel_changes = [UNKNOWN_CHANGE] * len(kernels.names)
         family_changes = [UNKNOWN_CHANGE] * len(families.names)
     communication, exposed = changes["communication"]
+    if "communication" in unknown_categories(pair):
+        communication = exposed = UNKNOWN_CHANGE
+    elif any(missing_kernels_reason(trace) is not None for trace in (*pair.base, *pair.candidate)):
+        exposed = UNKNOWN_CHANGE  # what ran at the same time wasn't recorded
     return PairComparison(
         step=changes["step"][0],
         typical=judged.typical,

@@ -20,7 +20,7 @@ from torch_tb_profiler.model.kinds import (
     rows_of_kind,
 )
 from torch_tb_profiler.model.steps import Steps, has_host_events, steps
-from torch_tb_profiler.model.trace import ROCPROF, Int64, Trace, name_mask
+from torch_tb_profiler.model.trace import Int64, Trace, name_mask
 from torch_tb_profiler.model.trainer import trainer_loading
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 
@@ -153,10 +153,8 @@ def _unknown(trace: Trace) -> dict[str, str]:
         return dict.fromkeys((*work, "runtime", *loading, "cpu_exec"), TRAINER_ONLY_REASON)
     unknown = {}
     if (kernels := missing_kernels_reason(trace)) is not None:
-        # With rocprofv3 only kernels show communication; elsewhere calls of the host count where no kernel does.
-        communication = (
-            ("communication",) if trace.producer == ROCPROF and not len(host_communication_calls(trace)) else ()
-        )
+        # Only kernels show communication, unless the host itself communicates.
+        communication = () if len(host_communication_calls(trace)) else ("communication",)
         unknown = dict.fromkeys(("kernel", "memcpy", "memset", *communication), kernels)
     elif (copies := missing_copies_reason(trace)) is not None:
         unknown = {"memcpy": copies}

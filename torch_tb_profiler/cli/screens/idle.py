@@ -56,7 +56,6 @@ _NO_HOST_DELAY = {
 }
 _NOT_RECORDED = {
     "cause": "nothing recorded",
-    "emptied_by": "caught up",
     "operator": "outside operators",
     "module": "outside modules",
     "frame": "no source line recorded",
@@ -126,7 +125,9 @@ def _subject_row(row: Row, by: str, steps: int) -> Row:
         short = full = f"{row['others']:,} more"
     else:
         short = row["short_subject"] or (
-            _NOT_RECORDED[by] if by == "emptied_by" else _NO_HOST_DELAY.get(row["cause"], _NOT_RECORDED[by])
+            _not_drained(row["cause"])
+            if by == "emptied_by"
+            else _NO_HOST_DELAY.get(row["cause"], _NOT_RECORDED[by])
         )
         full = row["subject"] or short
     return {
@@ -139,10 +140,15 @@ def _subject_row(row: Row, by: str, steps: int) -> Row:
     }
 
 
+def _not_drained(cause: str) -> str:
+    """Return what stands for a call that drained the queue: only before a launch did the device catch up."""
+    return "caught up" if cause == "launch_latency" else _NO_HOST_DELAY.get(cause, "caught up")
+
+
 def _drained_by(rows: list[Row]) -> str:
     emptied, time = sum(row["emptied_ns"] for row in rows), sum(row["time_ns"] for row in rows)
     if emptied <= 0 or time <= 0:
-        return "caught up"
+        return _not_drained(rows[0]["cause"])
     callers = [row for row in rows if row["emptied_by"]]
     caller = max(callers, key=lambda row: row["emptied_ns"])["emptied_by"] if callers else "several calls"
     return f"{caller} {format_ratio(emptied / time)}"

@@ -10,6 +10,7 @@ from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, slice_mask
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes, name_mask
 from torch_tb_profiler.model.vendors import ascend, gaudi
@@ -119,10 +120,11 @@ def host_communication_calls(trace: Trace) -> Int32:
 
     A call that contains one that launched kernels is the host side of those and does not. Where communication
     kernels are recorded, they alone are the communication of a back end that works on the device: its calls
-    without a kernel (waits, initialization, kernels that were not recorded) are host time like any other.
+    without a kernel (waits, initialization, kernels that were not recorded) are host time like any other. So they
+    are where kernels were launched, and none was recorded.
     """
     calls = np.flatnonzero(is_communication_call(trace)).astype(np.int32)
-    if is_communication_kernel(trace).any():
+    if is_communication_kernel(trace).any() or missing_kernels_reason(trace) is not None:
         calls = calls[_in_host_backend(trace, calls)]
     if len(calls) == 0:
         return calls

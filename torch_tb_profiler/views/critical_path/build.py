@@ -80,7 +80,15 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
         explanation=()
         if cut_off
         else sentences(
-            words.explanation(path, targets, graph.explained_share, recorded, noun=step_noun(trace)), odd
+            words.explanation(
+                path,
+                targets,
+                graph.explained_share,
+                recorded,
+                noun=step_noun(trace),
+                missing_kernels=missing_kernels_reason(trace),
+            ),
+            odd,
         ),
         limits=words.limits(
             graph.clock_shift_ns,
@@ -162,9 +170,17 @@ def build_groups(trace: Trace, params: PathGroupsParams) -> PathGroupsPayload:
 
 def _headline(trace: Trace, path: PathSummary, targets: list[TargetRow]) -> Text:
     recorded, noun, explained = steps(trace).recorded, step_noun(trace), schedule(trace).explained_share
-    of_host = words.host_headline(path, targets, recorded, noun) if explained is None else None
+    missing = missing_kernels_reason(trace)
+    of_host = words.host_headline(path, targets, recorded, noun) if explained is None and missing is None else None
     return of_host or words.headline(
-        path, bottleneck_times(trace), targets, recorded, device_kind(trace), explained=explained, noun=noun
+        path,
+        bottleneck_times(trace),
+        targets,
+        recorded,
+        device_kind(trace),
+        explained=explained,
+        noun=noun,
+        missing_kernels=missing,
     )
 
 

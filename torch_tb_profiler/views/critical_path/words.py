@@ -169,6 +169,7 @@ def headline(
     compared: bool = False,
     waits: bool = False,
     noun: str = "step",
+    missing_kernels: str | None = None,
 ) -> Text:
     """Say what most of the path is, and how long the step would be if that were twice as fast.
 
@@ -182,12 +183,15 @@ def headline(
     compared  all ranks are compared, so that communication contains no waiting
     waits     it is known that this rank waits for one that isn't compared
     noun      what a step is, see `steps.step_noun`
+    missing_kernels  why no kernels were recorded although some were launched, None if that isn't so
     """
     base = share_base(path.steps, recorded, bool(path.odd), noun)
     if path.duration_ns <= 0:
         return text("No time passes in {base}.", base=base)
     if explained is not None and _is_unknown(times, explained):
         return text("What limits {base} is unknown: {reason}.", base=base, reason=_unexplained_starts(explained))
+    if missing_kernels is not None:
+        return text("What limits {base} is unknown: {reason}.", base=base, reason=missing_kernels)
     likely = "likely " if explained is not None and explained < MIN_EXPLAINED_SHARE else ""
     bottleneck = max(times, key=lambda part: times[part])
     share = times[bottleneck] / sum(times.values())
@@ -245,7 +249,7 @@ def headline(
             now=now,
         )
     else:
-        then = format_duration(half)
+        then = _step_time(path, half)
         effect = text(
             "Making {it} twice as fast would cut {step}{before} to {then}{condition}.",
             it=it,
@@ -266,7 +270,7 @@ def _attainable_effect(path: PathSummary, then: float, step: str, condition: str
         "Faster ones (up to twice, {within} their roofline) would cut {step} to {then}{condition}.",
         within="kernels within" if _copies_matter(path) else "within",
         step=step,
-        then=format_duration(then),
+        then=_step_time(path, then),
         condition=condition,
     )
 
@@ -303,7 +307,7 @@ def _transfer_effect(path: PathSummary, targets: Sequence[TargetRow]) -> Text:
     saved = path.duration_ns - without
     if saved < _MIN_CHANGE * path.duration_ns:
         return text("A faster network wouldn't help.")
-    return text("A faster network would save at most {saved}.", saved=format_duration(saved))
+    return text("A faster network would save at most {saved}.", saved=format_duration(saved, "up"))
 
 
 def host_headline(
@@ -322,7 +326,7 @@ def host_headline(
         share=format_ratio(best.path_ns / path.duration_ns),
         step=_step(recorded, noun),
         now=format_duration(path.duration_ns),
-        then=format_duration(best.step_ns[4]),
+        then=_step_time(path, best.step_ns[4]),
         condition=_condition(path),
     )
 
@@ -336,13 +340,19 @@ def explanation(
     compared: bool = False,
     waits: bool = False,
     noun: str = "step",
+    missing_kernels: str | None = None,
 ) -> Text:
     """Say which named part would save most if it were gone, what faster kernels save, and how sure this is.
 
     compared  all ranks are compared, so that communication contains no waiting
     waits     it is known that this rank waits for one that isn't compared
     noun      what a step is, see `steps.step_noun`
+    missing_kernels  why no kernels were recorded although some were launched, None if that isn't so
     """
+    if explained is None and missing_kernels is not None:
+        return text(
+            "Only the host was recorded, so this is the time of its main thread with its waits for the device."
+        )
     if explained is None:
         return text(
             "Only the host was recorded, so this is the time of its main thread. Waits on other threads or "
@@ -364,7 +374,7 @@ def explanation(
             "subject": _subject(best),
             "time": format_duration(best.path_ns),
             "step": _step(recorded, noun),
-            "then": format_duration(best.step_ns[4]),
+            "then": _step_time(path, best.step_ns[4]),
             "condition": "" if is_communication(best) else _condition(path),
         }
         parts.append(text(template, **values))
@@ -408,6 +418,11 @@ def _copies_matter(path: PathSummary) -> bool:
     """Return whether copies are a notable part of the path beside the kernels."""
     copies = sum(each.time_ns for each in path.categories if each.name == "copy")
     return copies >= _MIN_CHANGE * path.duration_ns
+
+
+def _step_time(path: PathSummary, ns: float) -> str:
+    """Format the time of a changed step; "at best" it is this, so it isn't rounded up."""
+    return format_duration(ns, "down" if path.saves_at_most else "half")
 
 
 def _condition(path: PathSummary) -> str:

@@ -259,6 +259,8 @@ def _size_difference(base: MemoryPeak | None, candidate: MemoryPeak | None) -> D
 def _reasons(pair: TracePair, step: Change, noun: str) -> dict[str, str]:
     traces = *pair.base, *pair.candidate
     reasons = {name: reason for trace in traces for name, reason in breakdown(trace).unknown.items()}
+    if "kernel" in reasons:
+        reasons.setdefault("communication", reasons["kernel"])
     sides = ("base", pair.base), ("candidate", pair.candidate)
     without = [name for name, side in sides if not all(is_memory_event(trace).any() for trace in side)]
     if without:

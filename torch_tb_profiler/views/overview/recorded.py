@@ -180,7 +180,7 @@ def health_notes(trace: Trace, times: Breakdown) -> list[HealthNote]:
         notes.append(HealthNote("unlinked", "info", message, unlinked))
     incomplete = int((~times.steps.complete).sum())
     if incomplete:
-        message = f"trailing {step_noun(trace)}s lack their device work: they are drawn, but not averaged"
+        message = f"{step_noun(trace)}s lack their device work: they are drawn, but not averaged"
         notes.append(HealthNote("incomplete_step", "info", message, incomplete))
     config = recorded_config(trace)
     if config is not None:

@@ -12,7 +12,7 @@ import { causeColor } from '../../base/causes';
 import { useStepWords } from '../../state/steps';
 import { Gaps } from './Gaps';
 import css from './Panels.module.css';
-import { onTimeline, perStep, type Row } from './select';
+import { notDrainedText, onTimeline, perStep, type Row } from './select';
 
 const BY = [
   ['cause', 'host slice'],
@@ -161,7 +161,7 @@ function columnsOf(payload: IdlePayload, idle: number): Column<Row>[] {
 
 function drainedBy(row: Row): string {
   if (row.emptied <= 0 || row.time <= 0) {
-    return 'caught up';
+    return notDrainedText(row.cause);
   }
   return `${row.emptiedBy ?? 'several calls'} ${formatRatio(row.emptied / row.time)}`;
 }

@@ -82,12 +82,17 @@ function subjectTitle(row: IdleRow, by: IdlePayload['by']): string {
     return `${formatCount(row.others)} more`;
   }
   return (
-    row.short_subject ?? (by === 'emptied_by' ? 'caught up' : (NO_HOST_DELAY[row.cause] ?? NOT_RECORDED[by]))
+    row.short_subject ??
+    (by === 'emptied_by' ? notDrainedText(row.cause) : (NO_HOST_DELAY[row.cause] ?? NOT_RECORDED[by]))
   );
 }
 
 /** Text instead of an unknown slice to blame; the host may not be late at all. */
 export const missingSliceText = (cause: string): string => NO_HOST_DELAY[cause] ?? NOT_RECORDED.cause;
+
+/** Text instead of a call that drained the queue: only before a launch did the device catch up with the host. */
+export const notDrainedText = (cause: string): string =>
+  cause === 'launch_latency' ? 'caught up' : (NO_HOST_DELAY[cause] ?? 'caught up');
 
 const SUBMITTED = 'work already submitted';
 const UNKNOWN = 'launch not recorded';
