@@ -50,11 +50,28 @@ def test_numbers_are_written_as_the_page_writes_them(row: dict[str, Any]) -> Non
         (11_100_000, "11.1 ms", "11.1 ms"),
         (9_991_000, "9.99 ms", "10.0 ms"),
         (999_900, "0.999 ms", "1.00 ms"),
+        (999_400, "999 µs", "1.00 ms"),
+        (999_000, "999 µs", "999 µs"),
         (0, "0 ns", "0 ns"),
     ],
 )
 def test_a_bound_is_rounded_to_the_side_on_which_it_holds(ns: int, down: str, up: str) -> None:
     assert (format_duration(ns, "down"), format_duration(ns, "up")) == (down, up)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "down", "up"),
+    [
+        (0.03344, "3.3%", "3.4%"),
+        (0.07, "7%", "7%"),  # 7.000000000000001 in floats
+        (0.9996, "99.9%", "100%"),
+        (1.0, "100%", "100%"),
+        (0.00027, "0.027%", "0.1%"),
+        (0.0, "0%", "0%"),
+    ],
+)
+def test_a_ratio_that_bounds_is_rounded_to_the_side_on_which_it_holds(ratio: float, down: str, up: str) -> None:
+    assert (format_ratio(ratio, "down"), format_ratio(ratio, "up")) == (down, up)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

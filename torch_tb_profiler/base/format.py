@@ -39,12 +39,17 @@ def format_number(value: float, digits: int = 3, rounding: Rounding = "half") ->
         return UNKNOWN_TEXT
     if value == 0:
         return "0"
-    exact = Decimal(repr(float(value)))
+    exact = _decimal(value, rounding)
     decimals = max(0, digits - 1 - exact.adjusted())
     rounded = _round(exact, decimals, rounding)
     if decimals > 0 and rounded.adjusted() > exact.adjusted():  # 9.995 is 10.0, not 10.00
         rounded = _round(rounded, decimals - 1, rounding)
     return f"{rounded:,f}".replace("-", MINUS)
+
+
+def _decimal(value: float, rounding: Rounding) -> Decimal:
+    """Return the decimal to round: for a bound, without the last digits, which a sum of floats gets wrong."""
+    return Decimal(repr(float(value)) if rounding == "half" else f"{value:.12g}")
 
 
 def _round(value: Decimal, decimals: int, rounding: Rounding = "half") -> Decimal:
@@ -55,7 +60,8 @@ def _scale(value: float, units: Sequence[tuple[int, str]], rounding: Rounding = 
     """Return `value` in the largest unit that makes it at least 1 after rounding: 999.5 µs is 1.00 ms."""
     scale, unit = units[0]
     for larger, name in units[1:]:
-        if abs(value) / scale < larger / scale - 0.5:
+        below = larger / scale - abs(value) / scale
+        if below >= 1 or (rounding != "up" and below > 0.5):
             break
         scale, unit = larger, name
     return f"{format_number(value / scale, rounding=rounding)} {unit}"
@@ -79,14 +85,17 @@ def parse_duration(text: str) -> int:
     return int(number * scale)
 
 
-def format_bytes(count: float | None) -> str:
-    """Return a size with its unit, such as "8 B" or "1.23 GiB" (a mean may be "8.50 B"), or "–" for None."""
+def format_bytes(count: float | None, rounding: Rounding = "half") -> str:
+    """Return a size with its unit, such as "8 B" or "1.23 GiB" (a mean may be "8.50 B"), or "–" for None.
+
+    `rounding`: see `format_number`.
+    """
     if count is None:
         return UNKNOWN_TEXT
     return (
         f"{int(count)} B".replace("-", MINUS)
         if abs(count) < 1000 and count == int(count)
-        else _scale(count, _BYTES)
+        else _scale(count, _BYTES, rounding)
     )
 
 
@@ -111,12 +120,19 @@ def parse_bytes(text: str) -> int:
     return int(number * step ** (" KMGT".index(prefix[0]) if prefix else 0))
 
 
-def format_ratio(ratio: float | None) -> str:
-    """Return a ratio in percent with at most one decimal, "<0.1%" for tiny ones, or "–" for None and NaN."""
+def format_ratio(ratio: float | None, rounding: Rounding = "half") -> str:
+    """Return a ratio in percent with at most one decimal, "<0.1%" for tiny ones, or "–" for None and NaN.
+
+    `rounding`: see `format_number`. A tiny ratio that is rounded `down` has two digits instead, because it is a
+    lower bound, and "at least <0.1%" bounds nothing.
+    """
     if ratio is None or not isfinite(ratio):
         return UNKNOWN_TEXT
     percent = 100.0 * ratio
-    tenths = _round(Decimal(repr(float(percent))), 0 if abs(percent) >= 99.95 else 1)
+    exact = _decimal(percent, rounding)
+    tenths = _round(exact, 0 if abs(percent) >= (100 if rounding == "down" else 99.95) else 1, rounding)
+    if tenths == 0 and rounding == "down" and percent > 0:
+        return f"{format_number(percent, 2, rounding)}%"
     if tenths == 0:
         return "0%" if percent == 0 else f"{MINUS if percent < 0 else ''}<0.1%"
     return f"{tenths:,f}".removesuffix(".0").replace("-", MINUS) + "%"

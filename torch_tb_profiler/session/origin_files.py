@@ -168,7 +168,7 @@ def _add_metrics(
         if joined.kernels
         else f"{count} joined by step number; each lies in its step,"
     )
-    far = f"at most {format_duration(joined.slack_ns)} from where it is drawn"
+    far = f"at most {format_duration(joined.slack_ns, 'up')} from where it is drawn"
     health.add("metrics_joined", "info", f"{name}: {how} {far}")
     return joined.trace, msgspec.structs.replace(joined.placed, path=path)
 

@@ -25,7 +25,13 @@ def test_a_leak_is_seen_on_the_overview_with_the_steps_that_are_left() -> None:
     assert "memory?device=GPU+0&table=growth" in {phrase.link for phrase in explanation}
 
 
-@pytest.mark.parametrize("trace", [five_steps(), of_card(1201)])
+@pytest.mark.parametrize("room", [1, 299, 300])
+def test_the_last_step_that_fits_is_counted_in_part(room: int) -> None:
+    """It "fills in at most" that many: with room for less than another step, the next one fills it."""
+    assert plain(build(of_card(1200 + room), NoParams()).explanation).endswith("in at most 1 more step.")
+
+
+@pytest.mark.parametrize("trace", [five_steps(), of_card(1200)])
 def test_without_the_size_of_the_device_or_room_on_it_no_steps_are_counted(trace: Trace) -> None:
     assert plain(build(trace, NoParams()).explanation).endswith("Memory may leak: it grows by 300 B per step.")
 

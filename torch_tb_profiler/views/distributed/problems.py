@@ -205,7 +205,7 @@ def _start_skew_problem(comparison: RankComparison, late: list[RankSource]) -> P
         "{names} started recording up to {skew} after the first rank, while others were already waiting in "
         "{collectives}; the profiler caused that wait, so it isn't attributed to any rank",
         names=rank_names(late),
-        skew=format_duration(comparison.clocks.start_skew()),
+        skew=format_duration(comparison.clocks.start_skew(), "up"),
         collectives=plural(find_exclusions(comparison).unrecorded, "collective"),
     )
     single = late[0] if len(late) == 1 else None

@@ -84,22 +84,20 @@ def headline(payload: IdlePayload, kind: str) -> Text:
     share = payload.idle_ns / payload.duration_ns
     bounded = "idle_ns" in payload.reasons  # copies may be missing
     if share < MAX_BUSY_IDLE_SHARE or not payload.causes:
-        least = "at least " if bounded else ""
-        busy = Phrase(f"{least}{format_ratio(1 - share)} of {base}", link("kernels"))
+        least = f"at least {format_ratio(1 - share, 'down')}" if bounded else format_ratio(1 - share)
+        busy = Phrase(f"{least} of {base}", link("kernels"))
         return text(
             "{device} is busy for {share}{exposed}.", device=device, share=busy, exposed=_exposed_clause(payload)
         )
-    most = "at most " if bounded else ""
-    idle, duration = (format_duration(ns / payload.counted) for ns in (payload.idle_ns, payload.duration_ns))
+    most = f"at most {format_ratio(share, 'up')}" if bounded else format_ratio(share)
+    idle, duration = payload.idle_ns / payload.counted, payload.duration_ns / payload.counted
     cause, (time, longest) = max(times_by_cause(payload.causes).items(), key=lambda each: each[1][0])
     return text(
         "{device} is idle for {share} ({idle} of {duration}), {time} of it {cause}.",
         device=device,
-        share=Phrase(
-            f"{most}{format_ratio(share)} of {base}", _evidence(payload, max(payload.causes, key=_length))
-        ),
-        idle=idle,
-        duration=duration,
+        share=Phrase(f"{most} of {base}", _evidence(payload, max(payload.causes, key=_length))),
+        idle=format_duration(idle, "up" if bounded else "half"),
+        duration=format_duration(duration),
         time=format_duration(time / payload.counted),
         cause=Phrase(CAUSE_CLAUSES[cause], _evidence(payload, longest)),
     )

@@ -252,8 +252,9 @@ def _tensor_cores(cores: TensorCoreTime, total_ns: int, cores_name: str) -> str:
         return ""
     if cores.used_ns == 0:
         return f" No kernel time uses {cores_name}."
-    share = format_ratio(cores.used_ns / total_ns)
-    return f" {'At least ' if cores.unknown_ns > 0 else ''}{share} of kernel time uses {cores_name}."
+    used = cores.used_ns / total_ns
+    share = f"At least {format_ratio(used, 'down')}" if cores.unknown_ns > 0 else format_ratio(used)
+    return f" {share} of kernel time uses {cores_name}."
 
 
 def build_engines(trace: Trace) -> EnginesPayload | None:

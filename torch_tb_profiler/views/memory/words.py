@@ -176,7 +176,7 @@ def _fragmentation(memory: DeviceMemory) -> Text:
     worst = memory.unused
     if worst is None or worst.bytes <= 0:
         return ()
-    size = Phrase(format_bytes(worst.bytes), link("memory", device=memory.device.name, at=worst.time))
+    size = Phrase(format_bytes(worst.bytes, "up"), link("memory", device=memory.device.name, at=worst.time))
     return text("Up to {size} is reserved by the allocator but unused.", size=size)
 
 

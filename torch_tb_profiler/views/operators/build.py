@@ -229,9 +229,11 @@ def _tensor_core_sentence(rows: Iterable[OperatorRow], device: str, cores: str) 
     unknown = sum((row.device_self_ns or 0) * (row.tc_self_unknown or 0.0) for row in eligible)
     if time == 0 or (used == 0 and unknown > 0):
         return ()
-    share = f"{'At least ' if unknown > 0 else ''}{format_ratio(used / time)}" if used else "None"
+    share = f"At least {format_ratio(used / time, 'down')}" if unknown > 0 else format_ratio(used / time)
     eligible_time = f"eligible {device_name(device, 'time')}"
-    return text("{share} of the {time} uses {cores}.", share=share, time=eligible_time, cores=cores)
+    return text(
+        "{share} of the {time} uses {cores}.", share=share if used else "None", time=eligible_time, cores=cores
+    )
 
 
 def build_stacks(trace: Trace, params: OperatorRowParams) -> OperatorStacksPayload:

@@ -41,8 +41,10 @@ def build_recommendation(
     finding = advice.finding
     words = _say_iterations(RULE_WORDS[finding.id, finding.case], noun)
     evidence = evidence or _evidence(finding)
+    measured = None if advice.gain is None else advice.gain.measured_ns
     parts: dict[str, str | Phrase | Text] = {
-        "time": Phrase(format_duration(None if advice.gain is None else advice.gain.measured_ns), evidence),
+        "time": Phrase(format_duration(measured), evidence),
+        "limit": Phrase(format_duration(measured, "up"), evidence),
         "share": Phrase(format_ratio(finding.value), evidence),
         "count": "" if finding.value is None else f"{finding.value:,.0f}",
         "duration": format_duration(finding.value),
@@ -98,7 +100,8 @@ def gain_text(gain: Gain | None, gain_share: float | None, *, alone: bool = Fals
     if gain is None:
         return "saves memory, not time"
     where = " on this rank alone" if alone else ""
-    return f"saves up to {format_duration(gain.ns)}, {format_ratio(gain_share)}{where} ({BASES[gain.basis]})"
+    saved = f"{format_duration(gain.ns, 'up')}, {format_ratio(gain_share, 'up')}"
+    return f"saves up to {saved}{where} ({BASES[gain.basis]})"
 
 
 def _exceeds_measured(gain: Gain | None) -> bool:

@@ -147,8 +147,9 @@ def _waiting_clause(average: Average, waiting: CommunicationParts, base: str) ->
     """Return how much of a step is spent waiting for other ranks, if it is worth a person's time."""
     if waiting.waiting_ns < MIN_GAIN_SHARE * average.duration_ns:
         return ()
-    least = "" if is_compared(waiting) else "At least "
-    share = Phrase(f"{least}{format_ratio(waiting.waiting_ns / average.duration_ns)} of {base}", _EVIDENCE)
+    ratio = waiting.waiting_ns / average.duration_ns
+    least = format_ratio(ratio) if is_compared(waiting) else f"At least {format_ratio(ratio, 'down')}"
+    share = Phrase(f"{least} of {base}", _EVIDENCE)
     return text("{share} is waiting for other ranks", share=share)
 
 

@@ -140,9 +140,8 @@ def step_sentence(
     copies_missing = average.categories.memcpy is None
     cause = idle_cause(average)
     if cause is None:
-        share = Phrase(
-            f"{'at least ' if copies_missing else ''}{format_ratio(busy / total)} of {base}", link("kernels")
-        )
+        least = f"at least {format_ratio(busy / total, 'down')}" if copies_missing else format_ratio(busy / total)
+        share = Phrase(f"{least} of {base}", link("kernels"))
         return text(
             "{device} busy for {share}{communication}{mfu}.",
             device=_busy_subject(kind, ids),
@@ -150,7 +149,8 @@ def step_sentence(
             communication=_exposed_clause(times["communication"], busy),
             mfu=_mfu_clause(hardware),
         )
-    share = Phrase(f"{'at most ' if copies_missing else ''}{format_ratio(idle / total)} of {base}", link("trace"))
+    most = f"at most {format_ratio(idle / total, 'up')}" if copies_missing else format_ratio(idle / total)
+    share = Phrase(f"{most} of {base}", link("trace"))
     if submitted > SUBMITTED_SHARE:
         return text(
             "{device} idle for {share}; for {part} its next work is already submitted.",
@@ -234,7 +234,7 @@ def _mfu_clause(hardware: HardwareUse | None) -> Text:
     return text(
         ", at an MFU of {least}{mfu}",
         least="" if hardware.complete else "at least ",
-        mfu=Phrase(format_ratio(hardware.mfu), link("roofline")),
+        mfu=Phrase(format_ratio(hardware.mfu, "half" if hardware.complete else "down"), link("roofline")),
     )
 
 
@@ -415,7 +415,7 @@ def leak_sentence(trace: Trace, noun: str) -> Text:
         change = memory_growth(trace, level) if device.name == default else None
         if change is None or not change.growing or not change.per_step:
             continue
-        left = None if device.capacity is None else (device.capacity - int(change.live[-1])) // change.per_step
+        left = None if device.capacity is None else -((int(change.live[-1]) - device.capacity) // change.per_step)
         return text(
             "Memory may leak: it grows by {size} per {noun}{full}.",
             noun=noun,

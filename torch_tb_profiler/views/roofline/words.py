@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.roofline.utilization import Utilization
-from torch_tb_profiler.base.format import format_duration, format_number, format_ratio
+from torch_tb_profiler.base.format import Rounding, format_duration, format_number, format_ratio
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.hardware.clocks import RecordedClock
 from torch_tb_profiler.model.hardware.peaks import DeviceRates
@@ -67,16 +67,18 @@ def _utilization(used: Utilization, devices: Sequence[DevicePeaks], params: Roof
     return text(
         "MFU is {least}{mfu} on {device}{edited}{modeled}.",
         least="at least " if modeled else "",
-        mfu=_small_ratio(used.mfu),
+        mfu=_small_ratio(used.mfu, "down" if modeled else "half"),
         edited=" with edited peaks" if "=" in params.peaks else "",
         device=names if len(devices) == 1 else f"each {names}",
         modeled=modeled,
     )
 
 
-def _small_ratio(ratio: float) -> str:
+def _small_ratio(ratio: float, rounding: Rounding) -> str:
     """Format a ratio with two digits where one decimal would show 0."""
-    return format_ratio(ratio) if ratio >= 0.001 else f"{format_number(100 * ratio, 2)}%"
+    if ratio >= 0.001:
+        return format_ratio(ratio, rounding)
+    return f"{format_number(100 * ratio, 2, rounding)}%"
 
 
 def _coverage_clause(used: Utilization) -> str:
@@ -104,7 +106,7 @@ def clock_words(peaks: DeviceRates, clock: RecordedClock) -> Text:
         rated=f"{peaks.clock:,.0f}",
         share=format_ratio(share),
         kind=kind,
-        flops=format_number(share * peaks.matrix[kind] / 1e12),
+        flops=format_number(share * peaks.matrix[kind] / 1e12, rounding="up"),
     )
     return sentences(sentence, rate)
 

@@ -177,16 +177,16 @@ def _payoff(advice: ServingAdvice, facts: ServingFacts) -> Text:
             "{now} requests instead of {before} would give up to {factor}× the tokens/s if the KV cache has room.",
             now=f"{2 * (advice.size or 0):,}",
             before=f"{advice.size:,}",
-            factor=format_number(advice.factor or 0.0, 2),
+            factor=format_number(advice.factor or 0.0, 2, "up"),
         )
     if advice.kind == "more_kv_cache":
         return text(
             "Saves up to {gain} of a {mean} iteration, and the wait of each preempted request.",
-            gain=format_duration(advice.gain_ns),
+            gain=format_duration(advice.gain_ns, "up"),
             mean=format_duration(mean),
         )
     return text(
         "Saves up to {gain} of a {mean} iteration.",
-        gain=format_duration(advice.gain_ns),
+        gain=format_duration(advice.gain_ns, "up"),
         mean=format_duration(mean),
     )

@@ -104,6 +104,7 @@ def communication_sentence(
             what=what,
             missing=Phrase("missing", _EVIDENCE),
         )
+    waiting = format_duration(parts.waiting_ns, "down" if parts.bounded else "half")
     return text(
         "Of {total} of {what}, {least}{waiting} is spent waiting for other ranks{awaited} and {most}{transfer} "
         "transferring data{rest}{counted}.",
@@ -112,9 +113,9 @@ def communication_sentence(
         least="at least " if parts.bounded else "",
         most="at most " if parts.bounded else "",
         counted="; waiting for missing ranks counts as transfer" if parts.bounded else "",
-        waiting=Phrase(format_duration(parts.waiting_ns) if parts.waiting_ns else "none", _EVIDENCE),
+        waiting=Phrase(waiting if parts.waiting_ns else "none", _EVIDENCE),
         awaited=awaited,
-        transfer=format_duration(parts.transfer_ns),
+        transfer=format_duration(parts.transfer_ns, "up" if parts.bounded else "half"),
         rest=_uncompared_clause(parts.uncompared_ns, total),
     )
 

@@ -100,7 +100,7 @@ def late_once_sentence(comparison: RankComparison, once: LateOnce) -> Text:
         noun=f"{job_noun(comparison)}{'s' if several else ''}",
         steps=join_phrases(once.steps),
         most="up to " if several else "",
-        excess=format_duration(once.excess),
+        excess=format_duration(once.excess, "up" if several else "half"),
         cause=f", mostly in {shorten_name(shorten_frame(once.name))}" if once.name else "",
     )
 
