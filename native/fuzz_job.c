@@ -80,16 +80,26 @@ static void check_columns(void) {
     int64_t *low = draw_times(numbers), *high = room_for(numbers, 8), *before = room_for(numbers, 8);
     memcpy(high, low, numbers * 8), memcpy(before, low, numbers * 8);
     job_lowest(number, values, count, low), job_highest(number, values, count, high);
+    int64_t *firsts = room_for(numbers, 8), *sums = zeros(numbers), *changes = zeros(numbers);
+    int32_t *ascending = room_for(count, 4), *latest = room_for(numbers, 4);
+    for (uint64_t i = 0; i < count; i++) ascending[i] = (int32_t)((i ? ascending[i - 1] : -2) + (int64_t)draw(2));
+    memset(firsts, -1, numbers * 8);
+    job_first(number, count, firsts), job_sums(number, values, count, sums);
+    job_changes(number, ascending, count, latest, changes);
     int64_t *next = zeros(numbers), *ordinals = room_for(count, 8), *order = room_for(count, 8);
     job_ordinals(number, count, next, ordinals);
     int64_t begin = 0;
     for (uint64_t each = 0; each < numbers; each++) {
-        int64_t least = before[each], most = before[each], seen = 0;
+        int64_t least = before[each], most = before[each], seen = 0, sum = 0, different = 0, previous = -1;
         for (uint64_t i = 0; i < count; i++) {
             if (number[i] != (int64_t)each) continue;
             least = values[i] < least ? values[i] : least, most = values[i] > most ? values[i] : most;
+            expect(seen || firsts[each] == (int64_t)i);
             expect(ordinals[i] == seen++);
+            different += previous < 0 || ascending[previous] != ascending[i];
+            sum = add(sum, values[i]), previous = (int64_t)i;
         }
+        expect((seen || firsts[each] == -1) && sums[each] == sum && changes[each] == different);
         expect(low[each] == least && high[each] == most && next[each] == seen);
         next[each] = begin, begin += seen;
     }
@@ -107,7 +117,7 @@ static void check_columns(void) {
             expect((codes[i] < codes[at]) == (number[i] < number[at]));
     }
     free(number), free(values), free(low), free(high), free(before), free(next), free(ordinals), free(order);
-    free(codes), free(ranks);
+    free(codes), free(ranks), free(firsts), free(sums), free(changes), free(ascending), free(latest);
 }
 
 static void check_sorting(void) {

@@ -198,6 +198,141 @@ static void check_split(void) {
     free(window), free(begin), free(end), free(part_row), free(part_cause);
 }
 
+static int64_t *draw_ascending(uint64_t count, int64_t since, uint64_t most) {
+    int64_t *times = room_for(count, 8);
+    for (uint64_t i = 0; i < count; i++) times[i] = since += (int64_t)draw(most);
+    return times;
+}
+
+static uint64_t state_of(const States *states, int64_t time) {
+    uint64_t at = 0;
+    while (at < states->count && states->times[at] <= time) at++;
+    return at;
+}
+
+// Whether the piece has the row and the cause that the host has when it begins.
+static bool is_of_host(const Gaps *given, const Pieces *pieces, size_t at) {
+    int32_t thread = given->thread[pieces->gap[at]], row = -1;
+    int64_t cause = given->unrecorded, time = pieces->begin[at] + given->shift;
+    if (thread >= 0) {
+        const States *states = &given->states[thread];
+        uint64_t own = state_of(states, time);
+        int32_t partner = given->partner[thread];
+        row = states->row[own], cause = states->cause[own];
+        if (partner >= 0 && is_unspecific(given, cause)) {
+            const States *others = &given->states[partner];
+            uint64_t theirs = state_of(others, time);
+            int64_t other = others->cause[theirs];
+            if (!is_unspecific(given, other) || (cause == given->unrecorded && other != given->unrecorded))
+                row = others->row[theirs], cause = other;
+        }
+    }
+    return pieces->row[at] == row && pieces->cause[at] == cause;
+}
+
+enum { GAPS = 8, THREADS = 3, TIMES = 20, STEPS = 6 };
+
+static Parts draw_parts(const int64_t *begin, const int64_t *end, uint64_t gaps, uint64_t rarity) {
+    int64_t *gap = room_for(gaps, 8), *low = room_for(gaps, 8), *high = room_for(gaps, 8), count = 0;
+    int32_t *row = room_for(gaps, 4);
+    int8_t *cause = room_for(gaps, 1);
+    for (uint64_t i = 0; i < gaps; i++) {
+        if (!draw(rarity) || end[i] <= begin[i]) continue;
+        gap[count] = (int64_t)i, low[count] = begin[i], high[count] = end[i];
+        row[count] = 1000 + (int32_t)i, cause[count++] = (int8_t)(20 + rarity);
+    }
+    return (Parts){(uint64_t)count, gap, low, high, row, cause};
+}
+
+static void free_parts(Parts parts) {
+    free((void *)parts.gap), free((void *)parts.begin), free((void *)parts.end), free((void *)parts.row);
+    free((void *)parts.cause);
+}
+
+// Gaps of a device; their pieces tile what is known of them, in order, each in its step and with the cause at its begin.
+static void check_idle(void) {
+    uint64_t gaps = draw(GAPS);
+    int64_t *edges = draw_ascending(4 * gaps, 0, 9);
+    int64_t *begin = room_for(gaps, 8), *late = room_for(gaps, 8), *between = room_for(gaps, 8), *end = room_for(gaps, 8);
+    int32_t *thread = room_for(gaps, 4), partner[THREADS];
+    for (uint64_t i = 0; i < gaps; i++) {
+        begin[i] = edges[4 * i], late[i] = edges[4 * i + 1], between[i] = edges[4 * i + 2], end[i] = edges[4 * i + 3];
+        thread[i] = (int32_t)draw(THREADS + 1) - 1;
+    }
+    States states[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        uint64_t count = draw(TIMES);
+        int32_t *row = room_for(count + 1, 4);
+        int8_t *cause = room_for(count + 1, 1);
+        for (uint64_t at = 0; at <= count; at++) row[at] = (int32_t)(100 * (i + 1) + (int)at), cause[at] = (int8_t)draw(5);
+        states[i] = (States){count, draw_ascending(count, -5, 9), row, cause};
+        partner[i] = (int32_t)draw(THREADS + 1) - 1;
+    }
+    Gaps given = {
+        .gaps = gaps, .steps = draw(STEPS), .shift = (int64_t)draw(9) - 4, .begin = begin, .late = late, .thread = thread,
+        .partner = partner, .states = states, .streams = draw_parts(late, between, gaps, 4),
+        .devices = draw_parts(between, end, gaps, 5), .unspecific = 3, .unrecorded = 0,
+    };
+    given.borders = draw_ascending(given.steps, 0, 40);
+    int64_t cursors[THREADS] = {0};
+    size_t made = schedule_idle(&given, cursors, NULL, NULL, NULL, NULL, NULL, NULL);
+    Pieces pieces = {
+        .begin = room_for(made, 8), .end = room_for(made, 8), .row = room_for(made, 4), .gap = room_for(made, 4),
+        .in_step = room_for(made, 4), .cause = room_for(made, 1),
+    };
+    memset(cursors, 0, sizeof cursors);
+    expect(schedule_idle(
+        &given, cursors, pieces.begin, pieces.end, pieces.row, pieces.gap, pieces.in_step, pieces.cause
+    ) == made);
+    int64_t expected = 0, covered = 0, last = INT64_MIN;
+    for (uint64_t i = 0; i < gaps; i++) expected += late[i] - begin[i];
+    for (uint64_t i = 0; i < given.streams.count; i++) expected += given.streams.end[i] - given.streams.begin[i];
+    for (uint64_t i = 0; i < given.devices.count; i++) expected += given.devices.end[i] - given.devices.begin[i];
+    for (size_t at = 0; at < made; at++) {
+        int32_t gap = pieces.gap[at];
+        expect(pieces.begin[at] >= last && pieces.end[at] > pieces.begin[at]);
+        expect(pieces.begin[at] >= begin[gap] && pieces.end[at] <= end[gap]);
+        covered += pieces.end[at] - pieces.begin[at], last = pieces.end[at];
+        if (pieces.begin[at] < late[gap]) expect(pieces.end[at] <= late[gap] && is_of_host(&given, &pieces, at));
+        else expect(pieces.row[at] == 1000 + gap && pieces.cause[at] == (pieces.begin[at] < between[gap] ? 24 : 25));
+        uint64_t step = 0;
+        for (uint64_t i = 1; i < given.steps; i++) {
+            if (given.borders[i] <= pieces.begin[at]) step = i;
+            expect(given.borders[i] <= pieces.begin[at] || given.borders[i] >= pieces.end[at]);
+        }
+        expect(pieces.in_step[at] == (int32_t)step);
+    }
+    expect(covered == expected);
+    for (int i = 0; i < THREADS; i++)
+        free((void *)states[i].times), free((void *)states[i].row), free((void *)states[i].cause);
+    free(edges), free(begin), free(late), free(between), free(end), free(thread), free((void *)given.borders);
+    free_parts(given.streams), free_parts(given.devices);
+    free(pieces.begin), free(pieces.end), free(pieces.row), free(pieces.gap), free(pieces.in_step), free(pieces.cause);
+}
+
+// Sums of intervals between points, compared with what each interval has between each two.
+static void check_during(void) {
+    enum { NUMBERS = 3 };
+    uint64_t points = draw(TIMES), count = draw(GAPS), stride = points + draw(3);
+    int64_t *times = draw_ascending(points, 0, 9), *edges = draw_ascending(2 * count, -20, 12);
+    int64_t *starts = room_for(count, 8), *ends = room_for(count, 8), *sums = room_for(NUMBERS * stride, 8);
+    int32_t *number = room_for(count, 4);
+    memset(sums, 0, NUMBERS * stride * 8);
+    for (uint64_t i = 0; i < count; i++)
+        starts[i] = edges[2 * i], ends[i] = edges[2 * i + 1], number[i] = (int32_t)draw(NUMBERS + 1) - 1;
+    schedule_during(times, points, starts, ends, number, count, sums, stride);
+    for (uint64_t row = 0; row < NUMBERS; row++)
+        for (uint64_t point = 0; point < stride; point++) {
+            int64_t sum = 0;
+            for (uint64_t i = 0; i < count && point && point < points; i++) {
+                int64_t low = later(starts[i], times[point - 1]), high = ends[i] < times[point] ? ends[i] : times[point];
+                if (number[i] == (int32_t)row && high > low) sum += high - low;
+            }
+            expect(sums[row * stride + point] == sum);
+        }
+    free(times), free(edges), free(starts), free(ends), free(sums), free(number);
+}
+
 int main(int count, char **arguments) {
     if (count != 3) return 2;
     long drawn = atol(arguments[1]), ordered = 0;
@@ -218,6 +353,8 @@ int main(int count, char **arguments) {
         free(room);
         free_graph(&graph);
         check_split();
+        check_idle();
+        check_during();
     }
     printf("%ld drawn, %ld with an order\n", drawn, ordered);
     return 0;

@@ -5,6 +5,9 @@
 //     job_dense     the numbers that occur, as 0, 1, ...
 //     job_ordinals  which of the entries with its number each one is
 //     job_order     the entries by number, those with one number as they were
+//     job_sums      the sum of the values of each number
+//     job_first     the first entry with each number
+//     job_changes   how many different values each number has, where values ascend
 //     job_search    where values lie among sorted ones
 //     job_sort      the entries by number and value, equal ones as they were
 //     job_others    the median of the other values with its number
@@ -25,7 +28,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 3, LANES = 8, SHORT_RUN = 16 };
+enum { ABI = 4, LANES = 8, SHORT_RUN = 16 };
 
 API uint32_t job_abi(void) { return ABI; }
 
@@ -149,6 +152,32 @@ API void job_others(
 ) {
     begin_reading();
     sort_numbers(number, values, count, next, numbers, order, room, largest, others);
+    end_reading();
+}
+
+// `sums` has a 0 for each number.
+API void job_sums(const int64_t *number, const int64_t *values, size_t count, int64_t *sums) {
+    begin_reading();
+    for (size_t i = 0; i < count; i++) sums[number[i]] = add(sums[number[i]], values[i]);
+    end_reading();
+}
+
+// `first` has a -1 for each number.
+API void job_first(const int64_t *number, size_t count, int64_t *first) {
+    begin_reading();
+    for (size_t i = 0; i < count; i++)
+        if (first[number[i]] < 0) first[number[i]] = (int64_t)i;
+    end_reading();
+}
+
+// `changes` has a 0 for each number, `last` has room.
+API void job_changes(const int64_t *number, const int32_t *values, size_t count, int32_t *last, int64_t *changes) {
+    begin_reading();
+    for (size_t i = 0; i < count; i++) {
+        int64_t mine = number[i];
+        if (changes[mine] && last[mine] == values[i]) continue;
+        last[mine] = values[i], changes[mine]++;
+    }
     end_reading();
 }
 

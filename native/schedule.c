@@ -1,11 +1,13 @@
 // The schedule of a trace: in which order its graph can be computed, when everything happens with other durations, how
-// late it may, and which state a thread is in. What model/schedule/replay.py, analyses/critical_path/slack.py and
-// analyses/schedule/causes.py say in Python, node by node.
+// late it may, which state a thread is in, and what a device idles for. What model/schedule/replay.py,
+// analyses/critical_path/slack.py, analyses/schedule/causes.py, segments.py and what_if.py say in Python, node by node.
 //
 //     schedule_plan    runs of nodes, each after all that it waits for
 //     schedule_replay  the times of points and the ends of items
 //     schedule_latest  the latest times that what comes later allows
 //     schedule_split   windows cut where a thread's state changes
+//     schedule_idle    gaps of a device cut where what it waits for changes
+//     schedule_during  how much of each step of the host lies in numbered intervals
 
 #include "bytes.h"
 #include "crash.h"
@@ -16,7 +18,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 1 };
+enum { ABI = 2 };
 
 static const int64_t NEVER = -((int64_t)1 << 60);
 
@@ -277,4 +279,154 @@ API size_t schedule_split(
         }
     end_reading();
     return made;
+}
+
+// The states of a thread: state s holds between times[s - 1] and times[s], so that there is one more than times.
+typedef struct {
+    uint64_t count;
+    const int64_t *times;
+    const int32_t *row;
+    const int8_t *cause;
+} States;
+
+// Parts of gaps that wait for a device, not for the host; of each gap at most one.
+typedef struct {
+    uint64_t count;
+    const int64_t *gap, *begin, *end;
+    const int32_t *row;
+    const int8_t *cause;
+} Parts;
+
+// Gaps ascend and don't overlap. Until `late` a gap waits for a thread (-1: for none), on the host's clock, which is
+// `shift` ahead. In a state whose cause is among `unspecific`, that thread may wait for its partner (-1: for none).
+// Then come `streams`, then `devices`. Steps begin at `borders`.
+typedef struct {
+    uint64_t gaps, steps;
+    int64_t shift;
+    const int64_t *begin, *late;
+    const int32_t *thread, *partner;
+    const States *states; // of each thread
+    Parts streams, devices;
+    const int64_t *borders;
+    uint64_t unspecific; // bits
+    int64_t unrecorded;  // the cause of a state in which nothing is recorded
+} Gaps;
+
+// Pieces, none empty, each in one step; columns may be NULL, to count.
+typedef struct {
+    size_t made, step;
+    int64_t *begin, *end;
+    int32_t *row, *gap, *in_step;
+    int8_t *cause;
+} Pieces;
+
+static void add_piece(const Gaps *given, Pieces *pieces, size_t gap, int64_t begin, int64_t end, int32_t row, int64_t cause) {
+    const int64_t *borders = given->borders;
+    while (begin < end) {
+        while (pieces->step + 1 < given->steps && borders[pieces->step + 1] <= begin) pieces->step++;
+        int64_t until = pieces->step + 1 < given->steps && borders[pieces->step + 1] < end ? borders[pieces->step + 1] : end;
+        if (pieces->begin) {
+            size_t at = pieces->made;
+            pieces->begin[at] = begin, pieces->end[at] = until, pieces->row[at] = row, pieces->gap[at] = (int32_t)gap;
+            pieces->in_step[at] = (int32_t)pieces->step, pieces->cause[at] = (int8_t)cause;
+        }
+        pieces->made++;
+        begin = until;
+    }
+}
+
+static bool is_unspecific(const Gaps *given, int64_t cause) { return cause >= 0 && cause < 64 && given->unspecific >> cause & 1; }
+
+// Moves a cursor to the state that a thread has at `time`, which is no earlier than at the last call.
+static size_t state_at(const States *states, int64_t *cursor, int64_t time) {
+    while ((uint64_t)*cursor < states->count && states->times[*cursor] <= time) ++*cursor;
+    return (size_t)*cursor;
+}
+
+static int64_t state_until(const States *states, size_t state, int64_t end) {
+    return state < states->count && states->times[state] < end ? states->times[state] : end;
+}
+
+// Cuts [begin, end) where the state of a partner changes; one that says no more than the thread's own counts as that.
+static void add_partner_pieces(
+    const Gaps *given, int64_t *cursors, Pieces *pieces, size_t gap, int32_t partner, int64_t begin, int64_t end, int32_t row,
+    int64_t cause
+) {
+    const States *states = &given->states[partner];
+    while (begin < end) {
+        size_t state = state_at(states, &cursors[partner], begin);
+        int64_t until = state_until(states, state, end), theirs = states->cause[state];
+        bool counts = !is_unspecific(given, theirs) || (cause == given->unrecorded && theirs != given->unrecorded);
+        add_piece(
+            given, pieces, gap, less(begin, given->shift), less(until, given->shift), counts ? states->row[state] : row,
+            counts ? theirs : cause
+        );
+        begin = until;
+    }
+}
+
+static void add_host_pieces(const Gaps *given, int64_t *cursors, Pieces *pieces, size_t gap) {
+    int32_t thread = given->thread[gap];
+    if (thread < 0) {
+        add_piece(given, pieces, gap, given->begin[gap], given->late[gap], -1, given->unrecorded);
+        return;
+    }
+    const States *states = &given->states[thread];
+    int64_t begin = add(given->begin[gap], given->shift), end = add(given->late[gap], given->shift);
+    while (begin < end) {
+        size_t state = state_at(states, &cursors[thread], begin);
+        int64_t until = state_until(states, state, end), cause = states->cause[state];
+        int32_t row = states->row[state], partner = given->partner[thread];
+        if (partner >= 0 && is_unspecific(given, cause))
+            add_partner_pieces(given, cursors, pieces, gap, partner, begin, until, row, cause);
+        else add_piece(given, pieces, gap, less(begin, given->shift), less(until, given->shift), row, cause);
+        begin = until;
+    }
+}
+
+static void add_parts(const Gaps *given, Pieces *pieces, size_t gap, const Parts *parts, size_t *part) {
+    for (; *part < parts->count && (size_t)parts->gap[*part] == gap; ++*part)
+        add_piece(given, pieces, gap, parts->begin[*part], parts->end[*part], parts->row[*part], parts->cause[*part]);
+}
+
+// Cuts gaps, and says how many pieces there are. `cursors` has a 0 for each thread.
+API size_t schedule_idle(
+    const Gaps *given, int64_t *cursors, int64_t *begin, int64_t *end, int32_t *row, int32_t *gap, int32_t *step, int8_t *cause
+) {
+    Pieces pieces = {.begin = begin, .end = end, .row = row, .gap = gap, .in_step = step, .cause = cause};
+    size_t stream = 0, device = 0;
+    begin_reading();
+    for (size_t at = 0; at < given->gaps; at++) {
+        add_host_pieces(given, cursors, &pieces, at);
+        add_parts(given, &pieces, at, &given->streams, &stream);
+        add_parts(given, &pieces, at, &given->devices, &device);
+    }
+    end_reading();
+    return pieces.made;
+}
+
+// Adds up, in a row per number, how much of each interval lies between a point of a thread and the one before. Intervals
+// [starts, ends) ascend and don't overlap; what lies before the first point or after the last doesn't count, nor does what
+// has a number below 0.
+API void schedule_during(
+    const int64_t *times, size_t points, const int64_t *starts, const int64_t *ends, const int32_t *number, size_t intervals,
+    int64_t *sums, size_t stride
+) {
+    size_t at = 0;
+    begin_reading();
+    while (points && at < intervals && starts[at] <= times[0]) at++;
+    // What began no later than the first point may last beyond it.
+    if (at) at--;
+    for (size_t point = 1; point < points; point++) {
+        int64_t low = times[point - 1], high = times[point];
+        for (; at < intervals && starts[at] < high; at++) {
+            int64_t begin = later(starts[at], low), end = ends[at] < high ? ends[at] : high;
+            if (end > begin && number[at] >= 0) {
+                int64_t *sum = &sums[(size_t)number[at] * stride + point];
+                *sum = add(*sum, less(end, begin));
+            }
+            if (ends[at] > high) break;
+        }
+    }
+    end_reading();
 }

@@ -71,6 +71,8 @@ def sums_by_number(
     number: npt.NDArray[np.integer[Any]], values: npt.NDArray[np.int64], count: int
 ) -> npt.NDArray[np.int64]:
     """Return int64[count]: the exact sums of the values of each number 0..count-1."""
+    if functions := column_functions(len(values)):
+        return functions.sums(number, values, count)
     if len(values) and float(np.abs(values, dtype=np.float64).sum()) < 2.0**53:
         # As float64 every partial sum is exact, and bincount is several times faster than add.at.
         return np.bincount(number, values, minlength=count).astype(np.int64)

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.integer[Any]]
 
@@ -27,6 +28,9 @@ class ColumnFunctions(NamedTuple):
     search    `np.searchsorted`: (sorted values, values, whether to the right of equal ones)
     sort      (numbers, values, count) -> the stable order by number and value
     others    (numbers, values, count) -> the median, rounded down, of the other values with the number of each one
+    sums      `arrays.sums_by_number`
+    first     (numbers, count) -> the first entry with each number, -1 without any
+    changes   (numbers, ascending values, count) -> how many different values each number has
     mark      (codes, count) -> which of the codes 0..count-1 occur
     pick      (rows that have a cell, their cells, wanted rows, result that it fills where a wanted row has one)
     merge     `intervals.merge` of starts and ends, None if the starts don't ascend
@@ -42,6 +46,9 @@ class ColumnFunctions(NamedTuple):
     search: Callable[[Int64, Int64, bool], Int64]
     sort: Callable[[Numbers, Int64, int], Int64]
     others: Callable[[Numbers, Int64, int], Int64]
+    sums: Callable[[Numbers, Int64, int], Int64]
+    first: Callable[[Numbers, int], Int64]
+    changes: Callable[[Numbers, Int32, int], Int64]
     mark: Callable[[Numbers, int], npt.NDArray[np.bool_]]
     pick: Callable[[Numbers, npt.NDArray[Any], Numbers, npt.NDArray[Any]], None]
     merge: Callable[[Int64, Int64], tuple[Int64, Int64] | None]

@@ -215,6 +215,15 @@ def event_ends(trace: Trace) -> npt.NDArray[np.int64]:
     return ends
 
 
+def ends_of(trace: Trace, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
+    """Return `event_ends` of some rows, int64[k], without those of all others."""
+    start = trace.events.start[rows]
+    ends: npt.NDArray[np.int64] = np.maximum(trace.events.duration[rows], 0)
+    ends += start
+    ends[start == ABSENT] = ABSENT
+    return ends
+
+
 def event_intervals(trace: Trace, rows: npt.NDArray[np.integer[Any]]) -> Intervals:
     """Return when any of these events runs."""
-    return merge(trace.events.start[rows], event_ends(trace)[rows])
+    return merge(trace.events.start[rows], ends_of(trace, rows))

@@ -22,7 +22,7 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kernels.tensor_cores import TC_UNKNOWN, TC_YES, eligible_operators, uses_tensor_cores
-from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, ends_of, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, name_mask
 
 
@@ -69,18 +69,21 @@ def operators(trace: Trace) -> Operators:
     position[rows] = np.arange(len(rows), dtype=np.int32)
     owner = _owners(trace, around, node_owner, position)
 
-    length = event_ends(trace) - trace.events.start
-    host_total = length[rows]
+    def lengths(of: Int32) -> Int64:
+        return ends_of(trace, of) - trace.events.start[of]
+
+    host_total = lengths(rows)
     children = nodes[node_owner[nodes] == nodes]
-    nested_time = _sums(len(rows), _enclosing_positions(owner, around, children), length[children])
+    nested_time = _sums(len(rows), _enclosing_positions(owner, around, children), lengths(children))
     api_calls = _outermost_calls(trace, tree.parent)
-    nested_time += _sums(len(rows), owner[api_calls], length[api_calls])
+    nested_time += _sums(len(rows), owner[api_calls], lengths(api_calls))
 
     work = device_links(trace).rows
     uses = uses_tensor_cores(trace)[work]
     launched_by, parents = owner[work], _enclosing_positions(owner, around, rows)
+    work_time = lengths(work)
     self_times = [
-        _sums(len(rows), launched_by[which], length[work][which])
+        _sums(len(rows), launched_by[which], work_time[which])
         for which in (uses == uses, uses == TC_YES, uses == TC_UNKNOWN)
     ]
     levels = _nesting_levels(parents, tree.depth[rows])

@@ -17,9 +17,9 @@ from torch_tb_profiler.analyses.distributed.compiled import ReplayColumns, use_r
 from torch_tb_profiler.analyses.distributed.medians import others_medians, stable_sort_by_group
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
-from torch_tb_profiler.analyses.shared.grouping import dense_codes, stable_order
+from torch_tb_profiler.analyses.shared.grouping import count_pairs, dense_codes, group, stable_order
 from torch_tb_profiler.base import intervals
-from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number, search_sorted
+from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number, search_sorted, sums_by_number
 from torch_tb_profiler.base.compiled import column_functions, use_column_functions
 from torch_tb_profiler.ingest.compiled import ABSENT
 from torch_tb_profiler.model.trace import NO_CODE, ArgColumn, ArgKind, distinct_codes
@@ -52,6 +52,7 @@ def test_columns_agree(functions: JobFunctions, seed: int) -> None:
     ordered = np.sort(rng.choice(values, LENGTH // 2))
     asked = np.sort(values) + rng.integers(-2, 3, LENGTH) if seed % 3 else values
     backwards = rng.random(LENGTH) < 0.2
+    groups, ascending = group(number), np.sort(rng.integers(0, LENGTH, LENGTH)).astype(np.int32)
     equal = rng.integers(0, 20, LENGTH)
 
     def results() -> list[list[int]]:
@@ -63,6 +64,9 @@ def test_columns_agree(functions: JobFunctions, seed: int) -> None:
             stable_order(number).tolist(),
             search_sorted(ordered, asked, "left").tolist(),
             search_sorted(ordered, asked, "right").tolist(),
+            sums_by_number(number, values >> 20, count).tolist(),
+            group(number).first.tolist(),
+            count_pairs(groups, groups.order(), ascending, LENGTH).tolist(),
             stable_sort_by_group(number, equal, count).tolist(),
             others_medians(number, values, count).tolist(),
             others_medians(number // 100, equal, count).tolist(),
@@ -184,6 +188,9 @@ def test_numbers_beyond_a_column_do_not_reach_it(functions: JobFunctions) -> Non
         lambda: functions.columns.dense(number, 3),
         lambda: functions.columns.ordinals(number, 3),
         lambda: functions.columns.order(number, 3),
+        lambda: functions.columns.sums(number, values, 3),
+        lambda: functions.columns.first(number, 3),
+        lambda: functions.columns.changes(number, values.astype(np.int32), 3),
         lambda: functions.columns.sort(number, values, 3),
         lambda: functions.columns.others(-number, values, 3),
     ):

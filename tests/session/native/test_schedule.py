@@ -14,9 +14,13 @@ from tests.model.schedule.test_waits import BACKWARD
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.critical_path.slack import slack
 from torch_tb_profiler.analyses.schedule.causes import split_by_state
+from torch_tb_profiler.analyses.schedule.segments import idle_segments
+from torch_tb_profiler.analyses.schedule.what_if import host_time_targets
+from torch_tb_profiler.base.intervals import Intervals
 from torch_tb_profiler.ingest.compiled import ABSENT
 from torch_tb_profiler.model.schedule import compiled
-from torch_tb_profiler.model.schedule.compiled import ScheduleFunctions, use_schedule_functions
+from torch_tb_profiler.model.schedule.compiled import IdleGaps, ScheduleFunctions, use_schedule_functions
+from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.schedule.replay import compiled_order, replay
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
@@ -63,6 +67,15 @@ def random_picture(seed: int) -> str:
     return "\n".join(lines)
 
 
+HANDED_OVER = f"""
+{BACKWARD}
+host   python_function  loss.backward           20   60
+host   cpu_op           aten::optimizer         80   20
+host   cuda_runtime     cudaLaunchKernel        85    5  correlation=2
+gpu0   kernel           optimizer               95    5  correlation=2 stream=8
+"""
+"""The host waits in Python for the thread of the backward pass, which then counts instead."""
+
 PICTURES = [STEP, BACKWARD, launches(12, 115), full_queue(300, 32), "host cpu_op aten::mm 0 10"]
 
 
@@ -94,6 +107,78 @@ def test_replays_slack_and_states_agree(functions: ScheduleFunctions, picture: s
     use_schedule_functions(functions)
     assert results() == in_python
     assert in_python[0][1][0] == graph.points.time.tolist()
+
+
+def idle_of_devices(picture: str) -> tuple[Any, ...]:
+    """Return what the idle time of each device and stream is cut into, and the host's time in some of it."""
+    trace = draw(picture)
+    work = device_items(trace)
+    places = {(device, None) for device in work.device.tolist()}
+    places |= set(zip(work.device.tolist(), work.stream.tolist(), strict=True))
+    found: list[Any] = []
+    for device, stream in sorted(places, key=str):
+        idle = idle_segments(trace, device, stream)
+        columns = idle.begin, idle.end, idle.cause, idle.row, idle.gap, idle.step
+        found += [[str(column.dtype), column.tolist()] for column in columns]
+        part = (np.arange(len(idle.begin)) % 4 - 1).astype(np.int32)
+        targets = host_time_targets(trace, Intervals(idle.begin, idle.end), part, [[0], [1, 2], []])
+        found += [target.host.tolist() for target in targets]
+    return tuple(found)
+
+
+@pytest.mark.parametrize("picture", [*PICTURES, HANDED_OVER, *map(random_picture, range(12))])
+def test_idle_time_agrees(functions: ScheduleFunctions, picture: str) -> None:
+    in_python = idle_of_devices(picture)
+    use_schedule_functions(functions)
+    assert idle_of_devices(picture) == in_python
+
+
+def test_states_that_a_gap_needs_must_be_there(functions: ScheduleFunctions) -> None:
+    one, nothing = np.array([0]), np.empty(0, np.int64)
+    none = nothing, nothing, nothing, nothing.astype(np.int32), nothing.astype(np.int8)
+    state = np.array([5]), np.array([1, 2], np.int32), np.array([11, 2], np.int8)
+
+    def cut(**changes: Any) -> list[list[int]]:
+        given = IdleGaps(
+            begin=one,
+            late=one + 9,
+            shift=0,
+            thread=np.array([0], np.int32),
+            partner=np.array([NO_CODE, NO_CODE], np.int32),
+            states=[state, None],
+            parts=(none, none),
+            borders=np.array([0, 7, 7]),
+            unspecific=(11,),
+            unrecorded=13,
+        )
+        return [column.tolist() for column in functions.idle(given._replace(**changes))]
+
+    # The state changes at 5, and at 7 two steps begin, of which the first is empty.
+    assert cut() == [[0, 5, 7], [5, 7, 9], [1, 2, 2], [0, 0, 0], [0, 0, 2], [11, 2, 2]]
+    for changes in (
+        {"thread": np.array([1], np.int32)},
+        {"thread": np.array([2], np.int32)},
+        {"thread": np.array([-2], np.int32)},
+        {"partner": np.array([1, NO_CODE], np.int32)},
+        {"partner": np.array([2, NO_CODE], np.int32)},
+    ):
+        with pytest.raises(ValueError, match="no states"):
+            cut(**changes)
+    with pytest.raises(ValueError, match="shape"):
+        cut(states=[(*state[:2], state[2][:1]), None])
+
+
+def test_points_and_numbers_beyond_the_sums_do_not_reach_it(functions: ScheduleFunctions) -> None:
+    times, starts, ends = np.array([0, 10, 20]), np.array([-5, 8]), np.array([3, 14])
+    number, sums = np.array([1, 0], np.int32), np.zeros((2, 3), np.int64)
+    functions.during(times, starts, ends, number, sums)
+    assert sums.tolist() == [[0, 2, 4], [0, 3, 0]]
+    with pytest.raises(ValueError, match="beyond"):
+        functions.during(times, starts, ends, number + 1, sums)
+    with pytest.raises(ValueError, match="beyond"):
+        functions.during(np.append(times, 30), starts, ends, number, sums)
+    with pytest.raises(ValueError, match="shape"):
+        functions.during(times, starts, ends[:1], number, sums)
 
 
 def random_windows(trace: Trace, random: np.random.Generator) -> tuple[Int32, Int64, Int64]:

@@ -23,7 +23,7 @@ from torch_tb_profiler.base.intervals import Intervals, covered_time, merge
 from torch_tb_profiler.base.markers import MODULE_PREFIX, is_data_loading, is_step
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import collective_from_kernel, is_communication_kernel
-from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, ends_of, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import step_noun
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct_codes
@@ -191,7 +191,7 @@ def _path_time(trace: Trace) -> Int64:
     spent = np.zeros(len(trace), np.int64)
     for code, intervals in _path_by_thread(trace):
         mine = np.flatnonzero(trace.events.thread == code)
-        spent[mine] = covered_time(intervals, trace.events.start[mine], event_ends(trace)[mine])
+        spent[mine] = covered_time(intervals, trace.events.start[mine], ends_of(trace, mine))
     return spent
 
 
@@ -202,7 +202,7 @@ def _host_path_time(trace: Trace, target: str, rows: Int32) -> int:
         loading = segments.category == HOST_CATEGORIES.index("data_loading")
         loading &= recorded_spans(trace).typical[segments.step]
         return int((segments.end - segments.begin)[loading].sum())
-    begin, finish, thread = trace.events.start[rows], event_ends(trace)[rows], trace.events.thread[rows]
+    begin, finish, thread = trace.events.start[rows], ends_of(trace, rows), trace.events.thread[rows]
     total = 0
     for code, intervals in _path_by_thread(trace):
         mine = thread == code

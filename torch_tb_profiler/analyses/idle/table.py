@@ -91,7 +91,8 @@ class IdleTable(msgspec.Struct, frozen=True):
     def count_gaps(self, rows: Sequence[int]) -> int:
         """Return how many gaps have a segment of any of these rows."""
         seen = np.zeros(len(self.segments.gaps.begin), np.bool_)
-        seen[self.segments.gap[self.members(*rows)]] = True
+        for row in rows:
+            seen[self.segments.gap[self.members(row)]] = True
         return int(seen.sum())
 
 
@@ -110,12 +111,12 @@ def idle_table(trace: Trace, device: int, stream: int | None, by: SubjectKind, s
     selected = np.flatnonzero(counted[idle.step])
     chosen = slice(None) if len(selected) == len(idle.step) else selected  # all: views instead of copies
     code, texts = _subjects(trace, idle, by)
-    groups = group(idle.cause[chosen].astype(np.int64) * (len(texts) + 1) + (code[chosen] + 1))
+    groups = group(idle.cause[chosen].astype(np.int32) * (len(texts) + 1) + (code[chosen] + 1))
     by_group = groups.order()
     length = idle.length[chosen]
     time = groups.sums(length)
     order = np.argsort(-time, kind="stable")
-    statistics = order_statistics(groups, length, 0.5)
+    statistics = order_statistics(groups, length, 0.5, order=by_group)
     top = selected[statistics.largest[order]]
     drained_by = idle.gaps.emptied_by[idle.gap[chosen]]
     emptied_by, emptied_time = _queue_drains(trace, groups, drained_by, length)
@@ -201,7 +202,7 @@ def _queue_drains(trace: Trace, groups: Groups, drained_by: Int32, length: Int64
     return emptied_by, time
 
 
-def _subjects(trace: Trace, idle: IdleSegments, by: SubjectKind) -> tuple[Int64, tuple[str, ...]]:
+def _subjects(trace: Trace, idle: IdleSegments, by: SubjectKind) -> tuple[Int32 | Int64, tuple[str, ...]]:
     """Return (code of each segment's subject or NO_CODE, the subjects)."""
     if by in ("operator", "module"):
         return program_places(trace, idle.row, by)
@@ -210,7 +211,7 @@ def _subjects(trace: Trace, idle: IdleSegments, by: SubjectKind) -> tuple[Int64,
     if by == "emptied_by":
         return _draining_calls(trace, idle.gaps.emptied_by[idle.gap])
     names, is_named = trace.events.name, (idle.row >= 0) & (idle.cause != Cause.UNRECORDED)
-    return np.where(is_named, names[idle.row], NO_CODE).astype(np.int64), tuple(trace.strings)
+    return np.where(is_named, names[idle.row], np.int32(NO_CODE)), tuple(trace.strings)
 
 
 def _draining_calls(trace: Trace, call: Int32) -> tuple[Int64, tuple[str, ...]]:

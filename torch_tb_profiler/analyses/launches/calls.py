@@ -159,10 +159,10 @@ def launch_pace(trace: Trace, device: int) -> LaunchPace:
     is_short = idle.gaps.end - idle.gaps.begin <= MAX_LAUNCH_GAP_NS
     caught_up = is_short & (idle.gaps.emptied_by < 0)
     launching = np.isin(idle.cause, LAUNCH_BOUND_CAUSES) & caught_up[idle.gap]
+    launch_bound_ns = int(idle.length[launching].sum())
+    idle_ns = int((idle.gaps.end - idle.gaps.begin).sum())
     return LaunchPace(
         launch_ns=median(between) if len(between) else None,
         item_ns=median(duration) if len(duration) else None,
-        launch_bound=bool(
-            not has_unrecorded_waits(trace) and 2 * idle.length[launching].sum() > idle.length.sum()
-        ),
+        launch_bound=not has_unrecorded_waits(trace) and 2 * launch_bound_ns > idle_ns,
     )

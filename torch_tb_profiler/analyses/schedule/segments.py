@@ -5,11 +5,19 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.schedule.causes import UNSPECIFIC_CAUSES, Cause, StateIntervals, split_by_state
+from torch_tb_profiler.analyses.schedule.causes import (
+    UNSPECIFIC_CAUSES,
+    Cause,
+    StateIntervals,
+    split_by_state,
+    thread_states,
+)
 from torch_tb_profiler.analyses.schedule.gaps import DeviceGaps, device_gaps
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.schedule.compiled import IdleGaps, schedule_functions
 from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.schedule.stream_waits import stream_waits
 from torch_tb_profiler.model.schedule.threads import handoffs, main_thread
@@ -31,7 +39,7 @@ class IdleSegments(msgspec.Struct, frozen=True):
     row    int32  the event to blame: the innermost host slice; for launch latency and gaps between queued work the
                   call that launched the next item, or else the item; for a wait for another device or stream
                   the item there. NO_CODE where nothing is recorded
-    gap    int64  index into `gaps`
+    gap    int32  index into `gaps`
     step   int32  index into `steps`
     """
 
@@ -40,7 +48,7 @@ class IdleSegments(msgspec.Struct, frozen=True):
     end: Int64
     cause: Int8
     row: Int32
-    gap: Int64
+    gap: Int32
     step: Int32
 
     @property
@@ -52,9 +60,13 @@ class IdleSegments(msgspec.Struct, frozen=True):
 def idle_segments(trace: Trace, device: int, stream: int | None = None) -> IdleSegments:
     """Return the idle time of a device, or of one of its streams, in the complete steps."""
     gaps = device_gaps(trace, device, stream)
-    borders = steps(trace).starts
+    borders, of_devices = steps(trace).starts, _device_parts(trace, gaps, device, stream)
+    functions = schedule_functions()
+    if functions is not None:
+        begin, end, row, in_gap, step, cause = functions.idle(_given_to_c(trace, gaps, of_devices, borders))
+        return IdleSegments(gaps, begin, end, cause, row, in_gap, step)
     first, last = _steps_of(borders, gaps.begin, gaps.end)
-    parts = [_host_parts(trace, gaps), *_device_parts(trace, gaps, device, stream)]
+    parts = [_host_parts(trace, gaps), *of_devices]
     pieces = [
         msgspec.structs.astuple(piece) + (step,)
         for part in parts
@@ -64,7 +76,32 @@ def idle_segments(trace: Trace, device: int, stream: int | None = None) -> IdleS
     gap, begin, end, row, cause, in_step = (np.concatenate(column) for column in zip(*pieces, strict=True))
     del pieces
     order = np.argsort(begin, kind="stable")
-    return IdleSegments(gaps, begin[order], end[order], cause[order], row[order], gap[order], in_step[order])
+    in_gap = gap[order].astype(np.int32)
+    return IdleSegments(gaps, begin[order], end[order], cause[order], row[order], in_gap, in_step[order])
+
+
+def _given_to_c(trace: Trace, gaps: DeviceGaps, parts: list[StateIntervals], borders: Int64) -> IdleGaps:
+    """Return the gaps with the states of the threads that they wait for, and of the partners of those."""
+    late, partner = gaps.late_until > gaps.begin, _handoff_partners(trace)
+    thread = np.where(late, gaps.thread, NO_CODE).astype(np.int32)
+    waited = distinct_numbers(thread)
+    needed = {*waited, *partner[waited].tolist()} - {NO_CODE}
+    states = [thread_states(trace, code) if code in needed else None for code in range(len(trace.threads))]
+    nothing = np.empty(0, np.int64)
+    none = nothing, nothing, nothing, nothing.astype(np.int32), nothing.astype(np.int8)
+    streams, devices = [none, none, *map(msgspec.structs.astuple, parts)][-2:]
+    return IdleGaps(
+        begin=gaps.begin,
+        late=gaps.late_until,
+        shift=clock_shift_ns(trace),
+        thread=thread,
+        partner=partner[:-1],
+        states=[None if each is None else (each.times, each.row, each.cause) for each in states],
+        parts=(streams, devices),
+        borders=borders,
+        unspecific=tuple(map(int, UNSPECIFIC_CAUSES)),
+        unrecorded=int(Cause.UNRECORDED),
+    )
 
 
 def _host_parts(trace: Trace, gaps: DeviceGaps) -> StateIntervals:

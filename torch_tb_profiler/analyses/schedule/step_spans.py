@@ -11,7 +11,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.memo import stored
-from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.kinds import ends_of
 from torch_tb_profiler.model.schedule.replay import ReplayTimes
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import launched_before_recording, steps
@@ -62,7 +62,7 @@ def step_items(trace: Trace) -> StepItems:
     linked = work.call >= 0
     step = np.searchsorted(spans.host_starts, work.call_start, "right") - 1
     inside = linked & (step >= 0)
-    inside[inside] &= event_ends(trace)[work.call[inside]] <= spans.host_ends[step[inside]]
+    inside[inside] &= ends_of(trace, work.call[inside]) <= spans.host_ends[step[inside]]
     known = np.flatnonzero(inside & (step < count))
     order = known[np.argsort(step[known], kind="stable")]
     bounds = np.searchsorted(step[order], np.arange(count + 1)).astype(np.int64)

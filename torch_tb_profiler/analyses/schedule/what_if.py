@@ -31,8 +31,9 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.communication.events import collective_from_kernel, is_communication_kernel
-from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, ends_of, event_kinds, rows_of_kind
 from torch_tb_profiler.model.schedule.blocking import WaitKind
+from torch_tb_profiler.model.schedule.compiled import schedule_functions
 from torch_tb_profiler.model.schedule.replay import replay
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE, Schedule, schedule
 from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, name_mask, rows_mask
@@ -181,6 +182,10 @@ def host_time_targets(
     )
     time = np.zeros((count + 1, len(points)), np.int64)  # the last row is that of intervals in no target
     part = np.where((part >= 0) & (part < count), part, count)
+    if (functions := schedule_functions()) is not None:
+        for low, high in pairwise(points.bounds.tolist()):
+            functions.during(points.time[low:high], *during, part, time[:, low:high])
+        return [_target_of(trace, host=time[list(numbers)].sum(axis=0)) for numbers in parts]
     for low, high in pairwise(points.bounds.tolist()):
         times = points.time[low:high]
         started = np.searchsorted(during.starts, times, "right")
@@ -205,7 +210,7 @@ def device_work_target(trace: Trace, rows: Int32, during: Intervals) -> WhatIfTa
     items = rows_mask(trace, rows)[graph.items.row]
     device = np.zeros(len(items), np.int64)
     mine = graph.items.row[items]
-    device[items] = covered_time(during, trace.events.start[mine], event_ends(trace)[mine])
+    device[items] = covered_time(during, trace.events.start[mine], ends_of(trace, mine))
     return _target_of(trace, items=items, device=device)
 
 
@@ -312,7 +317,7 @@ def _host_time_between_points(trace: Trace, rows: Int32) -> Int64:
     """Return ns that these slices cover between each point and the point before: int64[p]."""
     points = schedule(trace).points
     time = np.zeros(len(points), np.int64)
-    begin, end, thread = trace.events.start[rows], event_ends(trace)[rows], trace.events.thread[rows]
+    begin, end, thread = trace.events.start[rows], ends_of(trace, rows), trace.events.thread[rows]
     for code in points.threads.tolist():
         mine = thread == code
         if mine.any():
@@ -325,6 +330,11 @@ def _fill_covered_times(trace: Trace, time: Int64, thread: int, during: Interval
     points = schedule(trace).points
     index = points.thread_index(thread)
     low, high = points.bounds[index], points.bounds[index + 1]
+    if (functions := schedule_functions()) is not None:
+        number = np.zeros(len(during.starts), np.int32)
+        time[low:high] = 0
+        functions.during(points.time[low:high], *during, number, time[None, low:high])
+        return
     time[low + 1 : high] = covered_time_between(during, points.time[low:high])
 
 

@@ -50,8 +50,11 @@ class Groups(msgspec.Struct, frozen=True):
 def group(*keys: Int32 | Int64) -> Groups:
     """Group calls with equal keys; groups come in order of their first call."""
     which, count = dense_codes(*keys)
-    first = np.empty(count, np.int64)
-    first[which[::-1]] = np.arange(len(which))[::-1]  # the last write wins: the first call
+    if functions := column_functions(len(which)):
+        first = functions.first(which, count)
+    else:
+        first = np.empty(count, np.int64)
+        first[which[::-1]] = np.arange(len(which))[::-1]  # the last write wins: the first call
     order = np.argsort(first, kind="stable")
     rank = np.empty(count, np.int64)
     rank[order] = np.arange(count)
@@ -63,9 +66,12 @@ def count_pairs(groups: Groups, order: Int64, values: Int32 | Int64, count: int)
 
     order  `groups.order()`
     """
+    ascend = bool((values[1:] >= values[:-1]).all())
+    if ascend and count < 2**31 and (functions := column_functions(len(values))):
+        return functions.changes(groups.which, values.astype(np.int32, copy=False), len(groups))
     pairs = groups.which * count + values
     # Values that ascend do so in each group, too, so that nothing has to be sorted.
-    pairs = pairs[order] if (values[1:] >= values[:-1]).all() else np.sort(pairs)
+    pairs = pairs[order] if ascend else np.sort(pairs)
     first = np.append(True, pairs[1:] != pairs[:-1]) if len(pairs) else np.empty(0, np.bool_)
     return np.bincount(pairs[first] // max(count, 1), minlength=len(groups))
 
@@ -132,17 +138,19 @@ class OrderStatistics(msgspec.Struct, frozen=True):
     quantiles: list[Float64]
 
 
-def order_statistics(groups: Groups, values: Int64, *shares: float) -> OrderStatistics:
-    """Compute order statistics; quantiles (0.5: median) interpolate linearly, as numpy does by default."""
+def order_statistics(groups: Groups, values: Int64, *shares: float, order: Int64 | None = None) -> OrderStatistics:
+    """Compute order statistics; quantiles (0.5: median) interpolate linearly, as numpy does by default.
+
+    order  `groups.order()`, if it is known
+    """
     which, counts = groups.which, groups.counts
     begin = np.cumsum(counts) - counts
     places = [(counts - 1) * share for share in shares]
     around = [
         (below, np.minimum(below + 1, counts - 1)) for below in (np.floor(at).astype(np.int64) for at in places)
     ]
-    ordered = _ordered_at(
-        groups, values, [np.zeros_like(counts), counts - 1, *(at for pair in around for at in pair)]
-    )
+    wanted = [np.zeros_like(counts), counts - 1, *(at for pair in around for at in pair)]
+    ordered = _ordered_at(groups, values, wanted, order)
     quantiles = []
     for at, (below, above) in zip(places, around, strict=True):
         quantiles.append(ordered[begin + below] + (ordered[begin + above] - ordered[begin + below]) * (at - below))
@@ -153,11 +161,11 @@ def order_statistics(groups: Groups, values: Int64, *shares: float) -> OrderStat
     return OrderStatistics(ordered[begin], most, largest, quantiles)
 
 
-def _ordered_at(groups: Groups, values: Int64, places: list[Int64]) -> Int64:
+def _ordered_at(groups: Groups, values: Int64, places: list[Int64], order: Int64 | None) -> Int64:
     """Return the values by group, and within each such that those at its places are where sorting puts them."""
     which, counts = groups.which, groups.counts
     if len(groups) * _MIN_MEMBERS_TO_SELECT <= len(values):
-        ordered = values[groups.order()]
+        ordered = values[groups.order() if order is None else order]
         ends = np.cumsum(counts).tolist()
         for begin, end, wanted in zip([0, *ends], ends, np.stack(places, axis=1).tolist(), strict=False):
             ordered[begin:end].partition(sorted(set(wanted)))

@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from torch_tb_profiler.model.trace import Bool, Int8, Int32, Int64
 
 if TYPE_CHECKING:
     from torch_tb_profiler.model.schedule.schedule import Schedule
+
+GapParts: TypeAlias = tuple[Int64, Int64, Int64, Int32, Int8]
+"""Columns gap, begin, end, row, and cause of parts of gaps."""
+
+
+class IdleGaps(NamedTuple):
+    """Gaps of a device that ascend and don't overlap (k gaps, t threads), and what each waits for.
+
+    begin, late  int64[k]  until `late` it waits for a thread, on the host's clock, which is `shift` ahead
+    thread       int32[k]  which one, NO_CODE for none
+    partner      int32[t]  the thread that each waits for where its cause is `unspecific`, NO_CODE for none
+    states       (times, row, cause) of each thread as in `causes.ThreadStates`, None if it isn't needed
+    parts        (gap, begin, end, row, cause) of what waits for other streams, and for devices
+    borders      int64  where steps begin
+    unspecific   causes; `unrecorded` is that of a state in which nothing is recorded
+    """
+
+    begin: Int64
+    late: Int64
+    shift: int
+    thread: Int32
+    partner: Int32
+    states: Sequence[tuple[Int64, Int32, Int8] | None]
+    parts: tuple[GapParts, GapParts]
+    borders: Int64
+    unspecific: tuple[int, ...]
+    unrecorded: int
 
 
 class ScheduleFunctions(NamedTuple):
@@ -20,6 +47,9 @@ class ScheduleFunctions(NamedTuple):
     latest  `slack`: (graph, runs, latest time of each point, latest end of each item), which it lowers in place
     split   `causes.split_by_state`: (number, begin, end, first state, last state of each window; times, row and
             cause of the states) -> (window, begin, end, row, cause) of each part
+    idle    `segments.idle_segments`: gaps -> (begin, end, row, gap, step, cause) of each piece, by begin
+    during  `what_if.host_time_targets`: (times of points that ascend; starts, ends and numbers of intervals;
+            sums), to which it adds, in the row of each number, what lies between each point and the one before
     """
 
     plan: Callable[[Schedule], Int64 | None]
@@ -28,6 +58,8 @@ class ScheduleFunctions(NamedTuple):
     split: Callable[
         [Int64, Int64, Int64, Int64, Int64, Int64, Int32, Int8], tuple[Int64, Int64, Int64, Int32, Int8]
     ]
+    idle: Callable[[IdleGaps], tuple[Int64, Int64, Int32, Int32, Int32, Int8]]
+    during: Callable[[Int64, Int64, Int64, Int32, Int64], None]
 
 
 _functions: ScheduleFunctions | None = None

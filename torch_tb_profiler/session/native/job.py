@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.compiled import ColumnFunctions, Numbers, Operation
 from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_allowed, is_enabled
-from torch_tb_profiler.model.trace import Bool, Int64
+from torch_tb_profiler.model.trace import Bool, Int32, Int64
 
 if TYPE_CHECKING:
     from torch_tb_profiler.analyses.distributed.compiled import Replay, ReplayColumns
@@ -29,7 +29,7 @@ _LANES = 8
 LIBRARY = CompiledLibrary(
     "job",
     "job",
-    3,
+    4,
     {
         "job_abi": (ctypes.c_uint32,),
         "job_say_crash": (None, ctypes.c_char_p),
@@ -38,6 +38,9 @@ LIBRARY = CompiledLibrary(
         "job_dense": (_SIZE, _POINTER, _SIZE, _POINTER, _SIZE),
         "job_ordinals": (None, _POINTER, _SIZE, _POINTER, _POINTER),
         "job_order": (None, _POINTER, _SIZE, _POINTER, _POINTER),
+        "job_sums": (None, _POINTER, _POINTER, _SIZE, _POINTER),
+        "job_first": (None, _POINTER, _SIZE, _POINTER),
+        "job_changes": (None, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
         "job_search": (None, _POINTER, _SIZE, _POINTER, _SIZE, ctypes.c_bool, _POINTER),
         "job_sort": (None, *(_POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE)),
         "job_others": (None, *(_POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER)),
@@ -70,8 +73,22 @@ def job_functions(anywhere: bool = False) -> JobFunctions | None:
         return None
     each = _Functions(library)
     columns = ColumnFunctions(
-        *(each.lowest, each.highest, each.dense, each.ordinals, each.order, each.search, each.sort),
-        *(each.others, each.mark, each.pick, each.merge, each.combine, each.covered),
+        lowest=each.lowest,
+        highest=each.highest,
+        dense=each.dense,
+        ordinals=each.ordinals,
+        order=each.order,
+        search=each.search,
+        sort=each.sort,
+        others=each.others,
+        sums=each.sums,
+        first=each.first,
+        changes=each.changes,
+        mark=each.mark,
+        pick=each.pick,
+        merge=each.merge,
+        combine=each.combine,
+        covered=each.covered,
     )
     return JobFunctions(columns, each.prepare_replay)
 
@@ -86,16 +103,16 @@ class _Functions:
         self._library = library
 
     def lowest(self, number: Numbers, values: Int64, count: int) -> Int64:
-        return self._extremes(self._library.job_lowest, number, values, np.full(count, np.iinfo(np.int64).max))
+        return self._by_number(self._library.job_lowest, number, values, np.full(count, np.iinfo(np.int64).max))
 
     def highest(self, number: Numbers, values: Int64, count: int) -> Int64:
-        return self._extremes(self._library.job_highest, number, values, np.full(count, np.iinfo(np.int64).min))
+        return self._by_number(self._library.job_highest, number, values, np.full(count, np.iinfo(np.int64).min))
 
-    def _extremes(self, function: Any, number: Numbers, values: Int64, extremes: Int64) -> Int64:
+    def _by_number(self, function: Any, number: Numbers, values: Int64, results: Int64) -> Int64:
         values = _checked(values, np.int64, len(values))
-        number = _check(_checked(number, np.int64, len(values)), len(extremes))
-        function(_address(number), _address(values), len(values), _address(extremes))
-        return extremes
+        number = _check(_checked(number, np.int64, len(values)), len(results))
+        function(_address(number), _address(values), len(values), _address(results))
+        return results
 
     def dense(self, number: Int64, count: int) -> int:
         assert number.flags.c_contiguous and number.dtype == np.int64  # it is changed in place
@@ -136,6 +153,24 @@ class _Functions:
         at_number, at_values, at_begins, at_order, at_room, *at_made = map(_address, columns)
         function(at_number, at_values, len(number), at_begins, count, at_order, at_room, largest, *at_made)
         return order
+
+    def sums(self, number: Numbers, values: Int64, count: int) -> Int64:
+        return self._by_number(self._library.job_sums, number, values, np.zeros(count, np.int64))
+
+    def first(self, number: Numbers, count: int) -> Int64:
+        number = _check(_checked(number, np.int64, len(number)), count)
+        first = np.full(count, -1, np.int64)
+        self._library.job_first(_address(number), len(number), _address(first))
+        return first
+
+    def changes(self, number: Numbers, values: Int32, count: int) -> Int64:
+        values = _checked(values, np.int32, len(values))
+        number = _check(_checked(number, np.int64, len(values)), count)
+        last, changes = np.empty(count, np.int32), np.zeros(count, np.int64)
+        self._library.job_changes(
+            _address(number), _address(values), len(values), _address(last), _address(changes)
+        )
+        return changes
 
     def search(self, ordered: Int64, values: Int64, right: bool) -> Int64:
         ordered, values = _checked(ordered, np.int64, len(ordered)), _checked(values, np.int64, len(values))

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_enabled
-from torch_tb_profiler.model.schedule.compiled import ScheduleFunctions
+from torch_tb_profiler.model.schedule.compiled import IdleGaps, ScheduleFunctions
 from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64
 
@@ -20,7 +21,7 @@ _SIZE, _POINTER = ctypes.c_size_t, ctypes.c_void_p
 LIBRARY = CompiledLibrary(
     "schedule",
     "schedule",
-    1,
+    2,
     {
         "schedule_abi": (ctypes.c_uint32,),
         "schedule_say_crash": (None, ctypes.c_char_p),
@@ -28,6 +29,8 @@ LIBRARY = CompiledLibrary(
         "schedule_replay": (None, _POINTER, _POINTER, _SIZE, _SIZE, *[_POINTER] * 6),
         "schedule_latest": (None, _POINTER, _POINTER, _SIZE, *[_POINTER] * 4),
         "schedule_split": (_SIZE, *[_POINTER] * 5, _SIZE, *[_POINTER] * 8),
+        "schedule_idle": (_SIZE, *[_POINTER] * 8),
+        "schedule_during": (None, _POINTER, _SIZE, *[_POINTER] * 3, _SIZE, _POINTER, _SIZE),
     },
 )
 
@@ -47,13 +50,44 @@ class _Graph(ctypes.Structure):
     )
 
 
+class _States(ctypes.Structure):
+    """`States` of native/schedule.c."""
+
+    _fields_ = (("count", ctypes.c_uint64), *((name, ctypes.c_void_p) for name in ("times", "row", "cause")))
+
+
+class _Parts(ctypes.Structure):
+    """`Parts` of native/schedule.c."""
+
+    _fields_ = (
+        ("count", ctypes.c_uint64),
+        *((name, ctypes.c_void_p) for name in ("gap", "begin", "end", "row", "cause")),
+    )
+
+
+class _Gaps(ctypes.Structure):
+    """`Gaps` of native/schedule.c."""
+
+    _fields_ = (
+        *((name, ctypes.c_uint64) for name in ("gaps", "steps")),
+        ("shift", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("begin", "late", "thread", "partner", "states")),
+        *((name, _Parts) for name in ("streams", "devices")),
+        ("borders", ctypes.c_void_p),
+        ("unspecific", ctypes.c_uint64),
+        ("unrecorded", ctypes.c_int64),
+    )
+
+
 def schedule_functions() -> ScheduleFunctions | None:
     """Return the functions of the library, or None if it is missing or not enabled in this process."""
     library = _open_library() if is_enabled() else None
     if library is None:
         return None
     functions = _Functions(library)
-    return ScheduleFunctions(functions.plan, functions.replay, functions.latest, functions.split)
+    return ScheduleFunctions(
+        functions.plan, functions.replay, functions.latest, functions.split, functions.idle, functions.during
+    )
 
 
 @cache
@@ -135,6 +169,78 @@ class _Functions:
         made = self._library.schedule_split(*map(_address, windows), len(low), *addresses)
         window, begin, end, part_row, part_cause = (column[:made] for column in parts)
         return window, begin, end, part_row, part_cause
+
+    def idle(self, gaps: IdleGaps) -> tuple[Int64, Int64, Int32, Int32, Int32, Int8]:
+        threads, kept = len(gaps.partner), []
+
+        def address(values: npt.NDArray[Any], dtype: npt.DTypeLike, length: int) -> int:
+            kept.append(_checked(values, dtype, length))
+            return _address(kept[-1])
+
+        states = (_States * max(threads, 1))()
+        for thread, each in enumerate(gaps.states):
+            if each is not None:
+                times, row, cause = each
+                count = len(times)
+                columns = (times, np.int64, count), (row, np.int32, count + 1), (cause, np.int8, count + 1)
+                states[thread] = _States(count, *(address(*column) for column in columns))
+        # The last cell is that of NO_CODE.
+        known = np.array([*(each is not None for each in gaps.states), True], np.bool_)
+        waited = [code for code in distinct_numbers(gaps.thread) if 0 <= code < threads]
+        for name, codes in (("thread", gaps.thread), ("partner", gaps.partner[waited])):
+            if len(codes) and not (NO_CODE <= codes.min() <= codes.max() < threads and known[codes].all()):
+                raise ValueError(f"a {name} of a gap has no states")
+        parts = [
+            _Parts(
+                len(gap),
+                *(address(each, np.int64, len(gap)) for each in (gap, begin, end)),
+                address(row, np.int32, len(gap)),
+                address(cause, np.int8, len(gap)),
+            )
+            for gap, begin, end, row, cause in gaps.parts
+        ]
+        given = _Gaps(
+            len(gaps.begin),
+            len(gaps.borders),
+            gaps.shift,
+            address(gaps.begin, np.int64, len(gaps.begin)),
+            address(gaps.late, np.int64, len(gaps.begin)),
+            address(gaps.thread, np.int32, len(gaps.begin)),
+            address(gaps.partner, np.int32, threads),
+            ctypes.addressof(states),
+            *parts,
+            address(gaps.borders, np.int64, len(gaps.borders)),
+            sum(1 << cause for cause in gaps.unspecific),
+            gaps.unrecorded,
+        )
+        cut, cursors = self._library.schedule_idle, np.zeros((2, threads), np.int64)
+        made = cut(ctypes.byref(given), _address(cursors[0]), *[None] * 6)
+        pieces = (
+            *(np.empty(made, np.int64), np.empty(made, np.int64), np.empty(made, np.int32)),
+            *(np.empty(made, np.int32), np.empty(made, np.int32), np.empty(made, np.int8)),
+        )
+        cut(ctypes.byref(given), _address(cursors[1]), *map(_address, pieces))
+        return pieces
+
+    def during(self, times: Int64, starts: Int64, ends: Int64, number: Int32, sums: Int64) -> None:
+        rows, stride = sums.shape
+        if len(times) > stride or number.max(initial=NO_CODE) >= rows:
+            raise ValueError(f"times or numbers are beyond the {stride} points or the {rows} rows")
+        # It is changed in place.
+        assert sums.dtype == np.int64 and sums.strides[1] == 8 and sums.strides[0] % 8 == 0
+        columns = (
+            _checked(times, np.int64, len(times)),
+            *(_checked(each, np.int64, len(starts)) for each in (starts, ends)),
+        )
+        number = _checked(number, np.int32, len(starts))
+        self._library.schedule_during(
+            _address(columns[0]),
+            len(times),
+            *map(_address, (*columns[1:], number)),
+            len(starts),
+            _address(sums),
+            sums.strides[0] // 8,
+        )
 
 
 def _chains(graph: Schedule) -> int:
