@@ -154,6 +154,36 @@ static void check_sorting(void) {
     free(number), free(values), free(order), free(next), free(again), free(others), free(room);
 }
 
+static void check_totals(void) {
+    uint64_t count = draw(ENTRIES), owners = 1 + draw(4);
+    int64_t *owner = draw_numbers(count, owners), *starts = draw_times(count), *ends = draw_times(count);
+    int64_t *last = room_for(owners, 8), *reach = room_for(owners, 8), *totals = zeros(owners);
+    bool ordered = true, wide = false;
+    if (draw(4)) sort(starts, count);
+    for (uint64_t each = 0; each < owners; each++) {
+        last[each] = reach[each] = INT64_MIN;
+        int64_t before = INT64_MIN;
+        for (uint64_t i = 0; i < count; i++) {
+            if (owner[i] != (int64_t)each || ends[i] <= starts[i]) continue;
+            ordered = ordered && starts[i] >= before;
+            before = starts[i];
+            wide = wide || starts[i] < 0 || ends[i] > 2000;
+        }
+    }
+    expect(job_totals(owner, starts, ends, count, last, reach, totals) == ordered);
+    for (uint64_t each = 0; each < owners && ordered && !wide; each++) {
+        int64_t covered = 0;
+        for (int64_t time = 0; time < 2000; time++) {
+            bool within = false;
+            for (uint64_t i = 0; i < count; i++)
+                within = within || (owner[i] == (int64_t)each && starts[i] <= time && time < ends[i]);
+            covered += within;
+        }
+        expect(totals[each] == covered);
+    }
+    free(owner), free(starts), free(ends), free(last), free(reach), free(totals);
+}
+
 static void check_search(void) {
     uint64_t length = draw(ENTRIES), count = draw(ENTRIES);
     int64_t *sorted = draw_times(length), *values = draw_times(count), *places = room_for(count, 8);
@@ -363,6 +393,7 @@ int main(int count, char **arguments) {
         check_columns();
         check_search();
         if (i % 8 == 0) check_sorting();
+        if (i % 16 == 0) check_totals();
         check_cells();
         check_sets();
         stalled += check_job();

@@ -16,6 +16,7 @@
 //     job_merge     the union of intervals
 //     job_combine   the union, intersection or difference of two sets of intervals
 //     job_covered   how much time before each of some a set covers
+//     job_totals    how much time the intervals of each owner cover
 //     job_replay    how much earlier everything ends
 
 #include "bytes.h"
@@ -28,7 +29,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 4, LANES = 8, SHORT_RUN = 16 };
+enum { ABI = 5, LANES = 8, SHORT_RUN = 16 };
 
 API uint32_t job_abi(void) { return ABI; }
 
@@ -289,6 +290,28 @@ API void job_covered(
     end_reading();
 }
 
+// Adds to `totals` the time that any interval of each owner covers; false if those of one aren't in order of their starts.
+// `last` and `reach` have the least number there is for each owner.
+API bool job_totals(
+    const int64_t *owner, const int64_t *starts, const int64_t *ends, size_t count, int64_t *last, int64_t *reach,
+    int64_t *totals
+) {
+    bool ordered = true;
+    begin_reading();
+    for (size_t i = 0; i < count && ordered; i++) {
+        size_t whose = (size_t)owner[i];
+        if (ends[i] <= starts[i]) continue;
+        ordered = starts[i] >= last[whose];
+        last[whose] = starts[i];
+        int64_t begin = starts[i] > reach[whose] ? starts[i] : reach[whose];
+        if (ends[i] <= begin) continue;
+        totals[whose] = add(totals[whose], (int64_t)((uint64_t)ends[i] - (uint64_t)begin));
+        reach[whose] = ends[i];
+    }
+    end_reading();
+    return ordered;
+}
+
 // Moments on ranks, by level: the rank, the stall before (the last one for none), and the work saved since that.
 typedef struct {
     const int32_t *member, *stall;
@@ -311,7 +334,7 @@ typedef struct {
     const uint8_t *typical; // [rank][scenario]
     const int64_t *saving;  // [number][scenario], may be NULL
     int64_t *earlier, *arrivals; // [rank][scenario]
-    int64_t *ends, *resumed;     // room, [run][scenario] and [stall][scenario], all 0
+    int64_t *ends, *resumed;     // room, [run + 1][scenario] and [stall + 1][scenario], of which the last rows are 0
 } Scenarios;
 
 static inline void add_saved(int64_t *times, int64_t saved, const uint8_t *typical, size_t lanes) {

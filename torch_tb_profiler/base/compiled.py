@@ -36,6 +36,7 @@ class ColumnFunctions(NamedTuple):
     merge     `intervals.merge` of starts and ends, None if the starts don't ascend
     combine   a set of starts and ends, and another -> their union, intersection or difference
     covered   `intervals.covered_time_before`: (starts, ends, times)
+    totals    `intervals.totals_by_owner`: (owners, starts, ends, count), None if an owner's starts don't ascend
     """
 
     lowest: Callable[[Numbers, Int64, int], Int64]
@@ -54,6 +55,7 @@ class ColumnFunctions(NamedTuple):
     merge: Callable[[Int64, Int64], tuple[Int64, Int64] | None]
     combine: Callable[[Operation, tuple[Int64, Int64], tuple[Int64, Int64]], tuple[Int64, Int64]]
     covered: Callable[[Int64, Int64, Int64], Int64]
+    totals: Callable[[Numbers, Int64, Int64, int], Int64 | None]
 
 
 _functions: ColumnFunctions | None = None

@@ -160,6 +160,13 @@ class OwnedIntervals(NamedTuple):
         return sums_by_number(self.owner, self.ends - self.starts, count)
 
 
+def totals_by_owner(owner: npt.NDArray[np.integer[Any]], starts: Int64, ends: Int64, count: int) -> Int64:
+    """Return int64[count], the ns that the intervals of each owner 0 to count - 1 cover."""
+    functions = column_functions(len(starts))
+    totals = None if functions is None else functions.totals(owner, starts, ends, count)
+    return merge_by_owner(owner, starts, ends).totals(count) if totals is None else totals
+
+
 def merge_by_owner(owner: npt.NDArray[np.integer[Any]], starts: Int64, ends: Int64) -> OwnedIntervals:
     """Return the union of the intervals of each owner (a number >= 0)."""
     nonempty = ends > starts

@@ -70,6 +70,8 @@ def test_columns_agree(functions: JobFunctions, seed: int) -> None:
             stable_sort_by_group(number, equal, count).tolist(),
             others_medians(number, values, count).tolist(),
             others_medians(number // 100, equal, count).tolist(),
+            intervals.totals_by_owner(number, equal, equal + 3, count).tolist(),
+            intervals.totals_by_owner(number // 100, np.sort(equal), np.sort(equal) + equal % 4, count).tolist(),
         ]
 
     in_python = results()
@@ -192,6 +194,7 @@ def test_numbers_beyond_a_column_do_not_reach_it(functions: JobFunctions) -> Non
         lambda: functions.columns.first(number, 3),
         lambda: functions.columns.changes(number, values.astype(np.int32), 3),
         lambda: functions.columns.sort(number, values, 3),
+        lambda: functions.columns.totals(number, values, values, 3),
         lambda: functions.columns.others(-number, values, 3),
     ):
         with pytest.raises(ValueError, match="not among the 3"):

@@ -17,6 +17,7 @@ times:
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -246,6 +247,9 @@ def _packed_dtype(duration: str) -> np.dtype[np.void]:
 OPERATION_KIND = np.dtype([(name, OPERATION[name].str) for name in _KIND_FIELDS])
 PACKED_ROW, WIDE_PACKED_ROW = _packed_dtype("<u4"), _packed_dtype("<i8")
 
+_KIND_CODE, _NAME_CODES = struct.Struct("<I"), struct.Struct("<iii")
+"""The first fields of a packed row, and of a kind: group, collective, and back end."""
+
 _READ_ON_DEMAND = ("exposed", "stall", "window", "computed", "held")
 """Fields that PackedColumn reads."""
 
@@ -282,8 +286,9 @@ class PackedOperations(msgspec.Struct, frozen=True):
 
     def name_codes(self, rows: Sequence[int]) -> list[tuple[int, int, int]]:
         """Return the (group, collective, backend) codes of the operations in `rows`."""
-        kinds = np.frombuffer(self.kinds, OPERATION_KIND)[self.array()["kind"][list(rows)]]
-        return list(zip(*(kinds[name].tolist() for name in ("group", "collective", "backend")), strict=True))
+        size = self._dtype.itemsize
+        kinds = [_KIND_CODE.unpack_from(self.rows, row * size)[0] for row in rows]
+        return [_NAME_CODES.unpack_from(self.kinds, kind * OPERATION_KIND.itemsize) for kind in kinds]
 
 
 def pack_operations(table: Operations) -> PackedOperations:

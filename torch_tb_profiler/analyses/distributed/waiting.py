@@ -21,7 +21,7 @@ from torch_tb_profiler.analyses.distributed.matching import Matching
 from torch_tb_profiler.analyses.distributed.medians import others_medians, stable_sort_by_group
 from torch_tb_profiler.analyses.distributed.operations import map_kinds
 from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number
-from torch_tb_profiler.base.intervals import merge_by_owner
+from torch_tb_profiler.base.intervals import totals_by_owner
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int64
 
 
@@ -45,8 +45,8 @@ class WaitingSplit(msgspec.Struct, frozen=True):
         """
         rows = np.flatnonzero(self.compared & (owner >= 0))
         end = job.table.end[rows]
-        latency = merge_by_owner(owner[rows], end - job.table.latency[rows], end).totals(count)
-        transfer = merge_by_owner(owner[rows], end - self.transfer[rows], end).totals(count)
+        latency = totals_by_owner(owner[rows], end - job.table.latency[rows], end, count)
+        transfer = totals_by_owner(owner[rows], end - self.transfer[rows], end, count)
         return transfer, latency - transfer
 
 

@@ -15,6 +15,8 @@ import msgspec
 S = TypeVar("S")
 
 _LENGTH = struct.Struct("<I")
+_HOLDERS = bytes, memoryview, msgspec.Struct
+"""Types of fields that are columns or may have some."""
 
 
 def pack(value: object) -> bytes:
@@ -67,6 +69,8 @@ def _put_columns(value: Any, columns: Iterator[memoryview]) -> Any:
     changed: dict[str, object] = {}
     for name in value.__struct_fields__:
         field = getattr(value, name)
+        if not isinstance(field, _HOLDERS):
+            continue
         if isinstance(field, bytes):
             changed[name] = bytes(next(columns))
         elif isinstance(field, memoryview):

@@ -29,7 +29,7 @@ _LANES = 8
 LIBRARY = CompiledLibrary(
     "job",
     "job",
-    4,
+    5,
     {
         "job_abi": (ctypes.c_uint32,),
         "job_say_crash": (None, ctypes.c_char_p),
@@ -51,6 +51,7 @@ LIBRARY = CompiledLibrary(
             *(_SIZE, ctypes.c_int, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
         ),
         "job_covered": (None, _POINTER, _POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER),
+        "job_totals": (ctypes.c_bool, *(_POINTER, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER, _POINTER)),
         "job_replay": (None, _POINTER, _POINTER, _SIZE),
     },
 )
@@ -89,6 +90,7 @@ def job_functions(anywhere: bool = False) -> JobFunctions | None:
         merge=each.merge,
         combine=each.combine,
         covered=each.covered,
+        totals=each.totals,
     )
     return JobFunctions(columns, each.prepare_replay)
 
@@ -214,6 +216,15 @@ class _Functions:
         self._library.job_covered(*columns, _address(covered))
         return covered
 
+    def totals(self, owner: Numbers, starts: Int64, ends: Int64, count: int) -> Int64 | None:
+        starts, ends = (_checked(each, np.int64, len(starts)) for each in (starts, ends))
+        owner = _check(_checked(owner, np.int64, len(starts)), count)
+        last, reach = (np.full(count, np.iinfo(np.int64).min) for _ in range(2))
+        totals = np.zeros(count, np.int64)
+        columns = _address(owner), _address(starts), _address(ends), len(starts)
+        ordered = self._library.job_totals(*columns, _address(last), _address(reach), _address(totals))
+        return totals if ordered else None
+
     def prepare_replay(self, columns: ReplayColumns) -> Replay:
         return _JobInC(self._library, columns)
 
@@ -293,6 +304,7 @@ class _JobInC:
             raise ValueError("the runs don't follow each other")
         sizes = operations, runs, stalls, levels, columns.ranks, finals
         self._job = _Job(*sizes, *map(_address, self._kept))
+        self._room: dict[int, list[Int64]] = {}
 
     def __call__(self, typical: Bool, saving: Int64 | None, saved: Sequence[Int64]) -> tuple[Int64, Int64]:
         lanes = typical.shape[1]
@@ -323,8 +335,9 @@ class _JobInC:
             for (member, stall), each in zip(self._moments, saved, strict=True)
             for column in (member, stall, _checked(each, np.int64, len(member)))
         ]
-        shapes = self._ranks, self._ranks, self._runs + 1, self._stalls + 1
-        made = [np.zeros((rows, lanes), np.int64) for rows in shapes]
+        if lanes not in self._room:  # each replay writes all rows but the last before it reads them
+            self._room[lanes] = [np.zeros((rows + 1, lanes), np.int64) for rows in (self._runs, self._stalls)]
+        made = [*(np.zeros((self._ranks, lanes), np.int64) for _ in range(2)), *self._room[lanes]]
         addresses = map(_address, (*moments, typical))
         given = _Scenarios(*addresses, None if saving is None else _address(saving), *map(_address, made))
         self._library.job_replay(ctypes.byref(self._job), ctypes.byref(given), lanes)
