@@ -296,7 +296,7 @@ def installations(wheel: Path) -> list[Installation]:
         for version, interpreter in find_other_pythons().items()
     ]
     # TensorBoard 2.17 needs a setuptools that still has pkg_resources.
-    oldest = [str(wheel), "tensorboard==2.17.*", "setuptools<81", "hypothesis", "pytest"]
+    oldest = [str(wheel), "tensorboard==2.17.*", "setuptools<81", "hypothesis", "pytest", "pytest-xdist"]
     return [*rows, Installation("TensorBoard 2.17", sys.executable, oldest, ["tests/test_plugin.py"])]
 
 

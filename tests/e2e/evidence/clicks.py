@@ -60,14 +60,17 @@ CHANGES = """const changes = records => records.some(({type, target, attributeNa
 """Tells effects from what a page does by itself: it asks now and then what runs there are, and React takes the
 name of an input away and gives it back when it draws the input again."""
 
-_CLICK = """([at, patience]) => new Promise(resolve => {
+MOST_FRAMES = 600
+"""Frames that the page draws until what has had no effect has none: ten seconds, and more on a busy machine."""
+
+_CLICK = """([at, frames]) => new Promise(resolve => {
   CHANGES
   const {fetch} = window, {click} = HTMLAnchorElement.prototype;
   const done = what => {
     watch.disconnect();
     removeEventListener('hashchange', moved);
     document.removeEventListener('click', leaves, true);
-    clearTimeout(late);
+    cancelAnimationFrame(next);
     window.fetch = fetch;
     HTMLAnchorElement.prototype.click = click;
     resolve(what);
@@ -88,7 +91,10 @@ _CLICK = """([at, patience]) => new Promise(resolve => {
     return fetch(...given);
   };
   HTMLAnchorElement.prototype.click = () => done('file');
-  const late = setTimeout(() => done(null), patience);
+  const wait = () => {
+    next = frames-- > 0 ? requestAnimationFrame(wait) : done(null);
+  };
+  let next = requestAnimationFrame(wait);
   const target = window.targets[at];
   const box = target.getBoundingClientRect();
   const where = {
@@ -109,9 +115,9 @@ def targets(page: Page) -> list[ClickTarget]:
     return found
 
 
-def click(page: Page, target: ClickTarget, patience: float) -> str | None:
-    """Return what a click changed: address, page, request, file or link; None if nothing in `patience` seconds."""
-    what: str | None = page.evaluate(_CLICK, [target["at"], 1000 * patience])
+def click(page: Page, target: ClickTarget) -> str | None:
+    """Return what a click changed: address, page, request, file or link; None if nothing in `MOST_FRAMES`."""
+    what: str | None = page.evaluate(_CLICK, [target["at"], MOST_FRAMES])
     return what
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TypedDict
 
 from playwright.sync_api import Page
 
-from tests.e2e.evidence.clicks import CHANGES
-from tests.support.waiting import until
+from tests.e2e.evidence.clicks import CHANGES, MOST_FRAMES
 
 
 class Stop(TypedDict):
@@ -153,10 +151,22 @@ _WATCH = """() => {
 """Forgets what has happened; from the first time on, a page tells what does."""
 
 
-def effect(page: Page) -> str:
-    """Return what has happened since the keys are watched; empty while nothing has."""
-    what: str = page.evaluate("window.effect")
-    return what
+EFFECT = "window.effect"
+EXPLANATION = "document.activeElement.getAttribute('aria-expanded') === 'true' ? 'explanation' : ''"
+
+_WAIT = """frames => new Promise(done => {
+  const look = () => {
+    const what = WHAT;
+    return what || frames-- <= 0 ? done(what) : requestAnimationFrame(look);
+  };
+  look();
+})"""
+
+
+def wait_for(page: Page, what: str) -> str:
+    """Return what has happened, as an expression of the page says; empty if nothing has in `MOST_FRAMES`."""
+    happened: str = page.evaluate(_WAIT.replace("WHAT", what), MOST_FRAMES)
+    return happened
 
 
 def operate(page: Page, does: str) -> str:
@@ -166,8 +176,8 @@ def operate(page: Page, does: str) -> str:
         assert page.locator(":focus").evaluate(roomy), "it has the focus to be scrolled, and cannot be"
         return "scroll"
     if does == "explain":
-        return until(lambda: str(page.locator(":focus").get_attribute("aria-expanded") or ""))
+        return wait_for(page, EXPLANATION)
     page.evaluate(_WATCH)
     for key in KEYS[does]:
         page.keyboard.press(key)
-    return until(partial(effect, page))
+    return wait_for(page, EFFECT)

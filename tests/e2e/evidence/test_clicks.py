@@ -8,7 +8,6 @@ from playwright.sync_api import Page
 from tests.e2e.evidence.clicks import click, find_unopened, find_unreached, targets
 from tests.e2e.evidence.conftest import Roam
 from tests.e2e.page.places import VIEWS, go
-from tests.support.waiting import PATIENCE
 from torch_tb_profiler.views import SLUGS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -37,7 +36,7 @@ def walk(page: Page, state: dict[str, str]) -> list[str]:
             if len(alike) >= EACH or target["text"] in alike:
                 continue
             alike.append(target["text"])
-            if click(page, target, PATIENCE) is None:
+            if click(page, target) is None:
                 dead.append(f"{target['text']!r} ({target['kind']})")
                 continue
             # Back to where the others are.
