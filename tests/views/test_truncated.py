@@ -99,6 +99,20 @@ def test_that_a_cut_off_file_holds_no_device_work_blames_no_option(slug: str) ->
     assert tab.unavailable(read_bytes(HOST[:-25])) == "the file is truncated before any device work"
 
 
+@pytest.mark.parametrize("slug", ["memory", "modules", "origins"])
+def test_what_a_cut_off_file_may_have_lost_blames_no_option(slug: str) -> None:
+    tab = next(each for each in all_tabs() if each.view.slug == slug)
+    whole, cut = (tab.unavailable(read_bytes(content)) or "" for content in (HOST, HOST[:-25]))
+    assert "`" in whole and "truncated" not in whole
+    assert "`" not in cut and "the file is truncated, which may be why" in cut
+
+
+def test_shapes_that_a_cut_off_file_lacks_were_not_recorded() -> None:
+    view: Any = find_view("operators")
+    payload = view.build(read_bytes(HOST[:-25]), view.params())
+    assert plain(payload.reasons["input_shape"]).endswith("(`profile(record_shapes=True)`)")
+
+
 def test_of_a_cut_off_file_nobody_says_what_varies_or_what_was_not_recorded() -> None:
     whole, cut = (build_overview(read_bytes(content), NoParams()) for content in (HOST, HOST[:-25]))
     assert plain(whole.explanation).startswith("2 steps of 100 µs to 200 µs; operators on the host vary most")

@@ -83,9 +83,19 @@ _RECORDED_INSTEAD = {
 TRUNCATED_BEFORE_DEVICE_WORK = "the file is truncated before any device work"
 """Reason for a truncated file: whether there was device work is unknown."""
 
+_TRUNCATED = "the file is truncated, which may be why"
+
+_ARGUMENTS: tuple[RecordingTopic, ...] = ("shapes", "sizes")
+"""Topics that are arguments of events: an event before the cut has them, or they were not recorded."""
+
 
 def recording_option(trace: Trace, topic: RecordingTopic) -> str:
-    """Return a clause that names the option which records `topic`, else what the producer records instead."""
+    """Return a clause that names the option which records `topic`, else what the producer records instead.
+
+    A truncated file may have lost what its producer recorded, so no option is named for it.
+    """
+    if is_truncated(trace.health) and topic not in _ARGUMENTS:
+        return _TRUNCATED
     device_options: dict[RecordingTopic, str]
     is_gaudi = (gaudi.thread_engines(trace) >= 0).any()
     device_options = _GAUDI_OPTIONS if is_gaudi else _ASCEND_OPTIONS if ascend.is_ascend(trace) else {}
