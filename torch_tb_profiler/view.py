@@ -81,7 +81,7 @@ ALSO, BASE_ALSO = "also", "base_also"
 OF_PAIR = (*BASE, BASE_ALSO, ALSO)
 
 
-def _no_details() -> NoReturn:
+def _raise_no_details() -> NoReturn:
     raise LookupError("this member has no details")
 
 
@@ -114,7 +114,7 @@ class Member(Generic[S]):
     state: Literal["waiting", "loading", "ready", "failed"]
     reason: str | None
     result: S | None
-    details: Callable[[], Any] = _no_details
+    details: Callable[[], Any] = _raise_no_details
     traced: tuple[TracedIterations, ...] = ()
 
 

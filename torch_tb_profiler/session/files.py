@@ -117,7 +117,7 @@ class RequestedFiles:
                     self._use_or_load(file, load_summary(self._cache, file.key))
 
     def request_all(self, files: Sequence[ListedFile]) -> None:
-        """Request the files of a job and return at once; kept summaries are read from one file."""
+        """Request the files of a job and return at once; cached summaries are read from one file."""
         summaries = None
         if not self._cache.shared and not all(file.id in self._files for file in files):
             summaries = load_summaries(self._cache, [self._key(file.id) for file in files])
@@ -130,15 +130,15 @@ class RequestedFiles:
         for listed in files:
             self.request(listed)
 
-    def keep_summaries(self, files: Sequence[ListedFile]) -> None:
-        """Keep the summaries of the files of a job for `request_all` of later processes, if all are ready."""
+    def cache_summaries(self, files: Sequence[ListedFile]) -> None:
+        """Cache the summaries of a job's files for `request_all` of later processes, if all are ready."""
         with self._lock:
             requested = [self._files.get(file.id) for file in files]
-        kept = [
+        summaries = [
             file.summary for file in requested if file is not None and file.summary is not None and file.cached
         ]
-        if not self._cache.shared and len(kept) == len(files):
-            save_summaries(self._cache, [self._key(file.id) for file in files], kept)
+        if not self._cache.shared and len(summaries) == len(files):
+            save_summaries(self._cache, [self._key(file.id) for file in files], summaries)
 
     def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
         """Run a function of plain values in a worker process, with those that load files."""
@@ -249,8 +249,8 @@ class RequestedFiles:
             file = self._files.get(id_)
         return self._key(id_) if file is None else file.key
 
-    def kept_answer(self, key: str, slug: str) -> bytes | None:
-        """Return a kept answer about a whole job, or None if it must be built."""
+    def cached_answer(self, key: str, slug: str) -> bytes | None:
+        """Return a cached answer about a whole job, or None if it must be built."""
         return self._cache.load_json(key, result_name(slug, None))
 
     def keep_answer(self, key: str, slug: str, payload: bytes) -> None:

@@ -247,7 +247,7 @@ class _ComparedWindows:
             if other is not None and int(self._step[i]) not in whole:
                 yield np.array([i]), np.array([other])
         for step in sorted(whole):
-            yield self._whole_step(int(self._member[chosen[0]]), step)
+            yield self._find_step_windows(int(self._member[chosen[0]]), step)
 
     def _counterpart(self, i: int) -> int | None:
         """Return the same window on the most typical other rank, None if no other rank has it."""
@@ -257,7 +257,7 @@ class _ComparedWindows:
             return None
         return int(same[np.abs(self._work.work[same] - self._work.typical[i]).argmin()])
 
-    def _whole_step(self, member: int, step: int) -> tuple[Int64, Int64]:
+    def _find_step_windows(self, member: int, step: int) -> tuple[Int64, Int64]:
         """Return the windows of a rank in a step, and those of the other rank with the median work in it."""
         inside = np.flatnonzero(self._step == step)
         ranks = group(self._member[inside])

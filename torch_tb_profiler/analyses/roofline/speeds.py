@@ -49,10 +49,10 @@ def missing_work_reason(trace: Trace) -> str | None:
         return COUNTERS_ONLY if len(counter_ranges(trace)) else missing_device_work_reason(trace)
     if len(input_shape_texts(trace)) or any(any(each.inputs[:1]) for each in work_owners(trace).captures):
         return None
-    return None if measured_event_work(trace) is not None else _no_shapes(trace)
+    return None if measured_event_work(trace) is not None else _missing_shapes_reason(trace)
 
 
-def _no_shapes(trace: Trace) -> str:
+def _missing_shapes_reason(trace: Trace) -> str:
     return f"no input shapes were recorded, so FLOPs and bytes are unknown ({recording_option(trace, 'shapes')})"
 
 

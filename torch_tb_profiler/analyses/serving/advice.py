@@ -83,13 +83,13 @@ def serving_advice(trace: Trace) -> tuple[ServingAdvice, ...]:
     if found is None or times is None or verdict is None or cost is None or verdict.bottleneck is None:
         return ()
     given = [
-        _overlap_host(times),
-        _network(times),
-        _cuda_graphs(found, times),
-        _graph_sizes(found, times),
-        _chunk_prefill(trace, found, times, cost),
-        _more_kv_cache(found, times, verdict.recomputed),
-        _larger_batch(found, cost),
+        _advise_host_overlap(times),
+        _advise_network(times),
+        _advise_cuda_graphs(found, times),
+        _advise_graph_sizes(found, times),
+        _advise_prefill_chunks(trace, found, times, cost),
+        _advise_kv_cache(found, times, verdict.recomputed),
+        _advise_batch_size(found, cost),
     ]
     answer = _ANSWERS.get(verdict.bottleneck)
     return tuple(sorted(filter(None, given), key=lambda each: (each.kind != answer, -(each.gain_share or 0.0))))
@@ -103,23 +103,23 @@ def _if_worth(kind: AdviceKind, gain: float, times: ServingTimes) -> ServingAdvi
     return ServingAdvice(kind, gain_ns=gain / len(times.end), gain_share=gain / total)
 
 
-def _overlap_host(times: ServingTimes) -> ServingAdvice | None:
+def _advise_host_overlap(times: ServingTimes) -> ServingAdvice | None:
     """Prepare the next batch while the device works: at most as much as the device works hides."""
     host = times.idle[:, [SCHEDULER, SAMPLING]].sum(1) + np.where(times.running, times.idle[:, UNRECORDED], 0)
     return _if_worth("overlap_host", float(np.minimum(host, times.work).sum()), times) if times.on_device else None
 
 
-def _network(times: ServingTimes) -> ServingAdvice | None:
+def _advise_network(times: ServingTimes) -> ServingAdvice | None:
     return _if_worth("network", float(times.idle[:, NETWORK].sum()), times)
 
 
-def _cuda_graphs(found: ServingIterations, times: ServingTimes) -> ServingAdvice | None:
+def _advise_cuda_graphs(found: ServingIterations, times: ServingTimes) -> ServingAdvice | None:
     """Replay decode iterations that are launched kernel by kernel."""
     eager = (found.phase == DECODE) & (found.graph == 0)
     return _if_worth("cuda_graphs", float(times.idle[eager][:, [LAUNCH, KERNEL_GAPS]].sum()), times)
 
 
-def _graph_sizes(found: ServingIterations, times: ServingTimes) -> ServingAdvice | None:
+def _advise_graph_sizes(found: ServingIterations, times: ServingTimes) -> ServingAdvice | None:
     """Capture a graph for the batch sizes that are padded most."""
     padded = (found.padded_requests != ABSENT) & (found.decode_requests > 0)
     padded &= found.padded_requests > found.decode_requests
@@ -133,7 +133,7 @@ def _graph_sizes(found: ServingIterations, times: ServingTimes) -> ServingAdvice
     return worth and msgspec.structs.replace(worth, size=int(sizes[np.argmax(counts)]))
 
 
-def _chunk_prefill(
+def _advise_prefill_chunks(
     trace: Trace, found: ServingIterations, times: ServingTimes, cost: IterationCost
 ) -> ServingAdvice | None:
     """Return the largest chunk that keeps an iteration short, where prefills hold up requests that decode."""
@@ -148,7 +148,7 @@ def _chunk_prefill(
     return ServingAdvice("chunk_prefill", chunk=chunk, limit_ns=limit)
 
 
-def _more_kv_cache(found: ServingIterations, times: ServingTimes, recomputed: int) -> ServingAdvice | None:
+def _advise_kv_cache(found: ServingIterations, times: ServingTimes, recomputed: int) -> ServingAdvice | None:
     if recomputed == 0:
         return None
     again = found.recomputed > 0
@@ -158,7 +158,7 @@ def _more_kv_cache(found: ServingIterations, times: ServingTimes, recomputed: in
     return ServingAdvice("more_kv_cache", gain_ns=gain / len(times.end), gain_share=gain / total)
 
 
-def _larger_batch(found: ServingIterations, cost: IterationCost) -> ServingAdvice | None:
+def _advise_batch_size(found: ServingIterations, cost: IterationCost) -> ServingAdvice | None:
     """Return how many times the tokens per second twice the requests would give, by the cost of an iteration."""
     fixed, request, kv = cost.fixed.value, cost.per_request.value, cost.per_kv_token.value
     rows = np.flatnonzero(decodes_mask(found) & (found.decode_requests > 0) & (found.kv_tokens != ABSENT))

@@ -75,7 +75,7 @@ def _find_cause(trace: Trace, number: int, extra: float, typical: float) -> tupl
     for group, candidates in enumerate(_candidate_groups(trace)):
         found = []
         for code in _long_names(trace, candidates, number, MIN_CAUSE_SHARE * extra):
-            usual = _usual_time(trace, group, code)
+            usual = _typical_time(trace, group, code)
             mine = candidates.rows[trace.events.name[candidates.rows] == code]
             within = float(_time_in_steps(trace, mine, number, number + 1)[0])
             if within - usual >= MIN_CAUSE_SHARE * extra and usual <= MAX_LOOP_SHARE * typical:
@@ -150,7 +150,7 @@ def _long_names(trace: Trace, candidates: _Candidates, number: int, least: float
 
 
 @derived
-def _usual_time(trace: Trace, group: int, code: int) -> float:
+def _typical_time(trace: Trace, group: int, code: int) -> float:
     """Return how long slices of this name in a candidate group run in a typical step, in ns."""
     rows = _candidate_groups(trace)[group].rows
     within = _time_in_steps(trace, rows[trace.events.name[rows] == code], 0, len(steps(trace).starts))

@@ -134,10 +134,10 @@ class LoggedRequests:
     def _finish(self, name: str, meta: dict[str, Any], stamp: Stamp) -> None:
         request = self._request(name)
         received, finished = _seconds(meta.get("request_received_ts")), _seconds(meta.get("request_finished_ts"))
-        first, whole = _seconds(meta.get("prefill_finished_ts")), _span(meta.get("e2e_latency"))
-        request.prompt = _whole(meta.get("prompt_tokens"))
-        request.output = _whole(meta.get("completion_tokens"))
-        request.queue = _span(meta.get("queue_time")) if request.queue is None else request.queue
+        first, whole = _seconds(meta.get("prefill_finished_ts")), _parse_duration(meta.get("e2e_latency"))
+        request.prompt = _parse_count(meta.get("prompt_tokens"))
+        request.output = _parse_count(meta.get("completion_tokens"))
+        request.queue = _parse_duration(meta.get("queue_time")) if request.queue is None else request.queue
         request.ended = stamp
         if whole is not None:
             request.duration = whole
@@ -194,20 +194,20 @@ def _at(stamp: Stamp | None, zone: int | None) -> int | None:
     return None if stamp is None else stamp.at(zone)
 
 
-def _whole(value: float | str | None) -> int | None:
+def _parse_count(value: float | str | None) -> int | None:
     """Return a count, or None if it is none."""
     number = None if value is None else float(value)
     return int(number) if number is not None and 0 <= number < 2**53 else None
 
 
-def _span(seconds: float | str | None) -> int | None:
+def _parse_duration(seconds: float | str | None) -> int | None:
     """Return a time in seconds as ns, or None if it is none."""
     value = None if seconds is None else round(float(seconds) * SECOND)
     return value if value is not None and 0 <= value < MAX_RECORDING_NS else None
 
 
 def _milliseconds(value: float | None) -> int | None:
-    return None if value is None else _span(value / 1000)
+    return None if value is None else _parse_duration(value / 1000)
 
 
 def _seconds(value: float | str | None) -> int | None:

@@ -41,12 +41,12 @@ class RooflineTimes(msgspec.Struct, frozen=True):
 @derived
 def roofline_times(trace: Trace, requested: str) -> RooflineTimes:
     """Return the roofline times of all calls; `requested` and UsageError as in `find_peaks`."""
-    return _times_with(trace, device_peaks(trace, requested)) if requested else _usual_times(trace)
+    return _times_with(trace, device_peaks(trace, requested)) if requested else _default_times(trace)
 
 
 @stored
-def _usual_times(trace: Trace) -> RooflineTimes:
-    return _times_with(trace, _usual_peaks(trace))
+def _default_times(trace: Trace) -> RooflineTimes:
+    return _times_with(trace, _default_peaks(trace))
 
 
 def _times_with(trace: Trace, peaks: dict[int, DeviceRates]) -> RooflineTimes:
@@ -77,11 +77,11 @@ def _times_with(trace: Trace, peaks: dict[int, DeviceRates]) -> RooflineTimes:
 @derived
 def device_peaks(trace: Trace, requested: str) -> dict[int, DeviceRates]:
     """Return device id -> peak rates of every device with work; `requested` as in `find_peaks`."""
-    return _find_peaks_of_devices(trace, requested) if requested else _usual_peaks(trace)
+    return _find_peaks_of_devices(trace, requested) if requested else _default_peaks(trace)
 
 
 @stored
-def _usual_peaks(trace: Trace) -> dict[int, DeviceRates]:
+def _default_peaks(trace: Trace) -> dict[int, DeviceRates]:
     return _find_peaks_of_devices(trace, "")
 
 

@@ -46,7 +46,7 @@ class AnswerBuilder:
 
     @cached_property
     def _dump_answers(self) -> DumpAnswers:
-        """Made for the first view of dumps: it imports the readers of flight recorders."""
+        """Build it for the first view of dumps, because it imports the readers of flight recorders."""
         from torch_tb_profiler.session.answers.dumps import DumpAnswers
 
         return DumpAnswers(*self._arguments)

@@ -32,7 +32,7 @@ TracePayload = Callable[[TraceView[Any, Any], msgspec.Struct, Target, bool], tup
 
 
 MIN_KEPT_MEMBERS = 64
-"""Members from which on answers about a whole job are kept; those about fewer are built within 0.1 s."""
+"""Members from which on answers about a whole job are cached; those about fewer are built within 0.1 s."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,10 @@ class RunAnswers:
             return replace(answer, state=FileState("loading", progress=_sum_progress(states)), loading=loading)
         if all(state.state == "failed" for state in states):
             return replace(answer, state=next(state for state in states if state.error is not None))
-        key = None if loading else self._kept_key(view, params, span, files)
-        kept = None if key is None else self._files.kept_answer(key, view.slug)
-        if kept is not None:
-            return replace(answer, state=FileState("ready"), payload=kept)
+        key = None if loading else self._cache_key(view, params, span, files)
+        cached = None if key is None else self._files.cached_answer(key, view.slug)
+        if cached is not None:
+            return replace(answer, state=FileState("ready"), payload=cached)
         try:
             with self._comparing(len(files)):
                 members = self._members(view.reduction, span, files)
@@ -118,7 +118,7 @@ class RunAnswers:
                 and not any(each.state == "loading" for each in members)
             ):
                 self._files.keep_answer(key, view.slug, built.payload)
-                self._files.keep_summaries([span.file for span in loaded_spans])
+                self._files.cache_summaries([span.file for span in loaded_spans])
             return built
         except _ReloadingError as reloading:
             if request.wait and self._files.wait(reloading.file, request.timeout):
@@ -163,14 +163,14 @@ class RunAnswers:
         payload = encode_json(view.build(alone, worker, members, params))
         return replace(answer, worker=worker, state=state, payload=payload)
 
-    def _kept_key(
+    def _cache_key(
         self,
         view: RunView[Any, Any, Any] | RankView[Any, Any, Any],
         params: msgspec.Struct,
         span: str,
         files: list[_WorkerFile],
     ) -> str | None:
-        """Return the key under which an answer about all members of a large job is kept, None if it isn't kept.
+        """Return the key under which an answer about all members of a large job is cached; None if it isn't.
 
         It names all that the answer is built from: the members, and the cache entry of each one's file.
         """

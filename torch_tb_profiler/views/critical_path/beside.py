@@ -31,7 +31,7 @@ from torch_tb_profiler.views._shared.job.members import (
 )
 from torch_tb_profiler.views._shared.job.verdict import coverage_sentence, verdict_headline
 from torch_tb_profiler.views._shared.text import link, sentences
-from torch_tb_profiler.views.critical_path import words
+from torch_tb_profiler.views.critical_path import titles, words
 from torch_tb_profiler.views.critical_path.payload import (
     CriticalPathParams,
     CriticalPathPayload,
@@ -124,7 +124,7 @@ def _parts_of_category(category: PathCategory, parts: CommunicationParts) -> Ite
     moved = category.time_ns - parts.waiting_ns
     if moved > 0:
         yield replace(category, time_ns=moved)
-    title = words.CATEGORY_TITLES["rank_wait"]
+    title = titles.CATEGORY_TITLES["rank_wait"]
     yield PathCategory("rank_wait", title, category.group, parts.waiting_ns, link("distributed"))
 
 

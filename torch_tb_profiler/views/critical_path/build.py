@@ -44,7 +44,7 @@ from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
 from torch_tb_profiler.views._shared.odd_steps import odd_steps_sentence
 from torch_tb_profiler.views._shared.text import Text, reason_texts, sentences
 from torch_tb_profiler.views._shared.wording import truncation_sentence
-from torch_tb_profiler.views.critical_path import words
+from torch_tb_profiler.views.critical_path import titles, words
 from torch_tb_profiler.views.critical_path.beside import build_beside_ranks
 from torch_tb_profiler.views.critical_path.payload import (
     CriticalPathParams,
@@ -146,7 +146,7 @@ def build_groups(trace: Trace, params: PathGroupsParams) -> PathGroupsPayload:
     rows = [
         PathGroupRow(
             name=name,
-            title=words.NO_PLACE_TITLES[params.by] if name is None else name,
+            title=titles.NO_PLACE_TITLES[params.by] if name is None else name,
             time_ns=sum(times) / count,
             host_ns=times[0] / count,
             device_ns=times[1] / count,
@@ -164,7 +164,7 @@ def build_groups(trace: Trace, params: PathGroupsParams) -> PathGroupsPayload:
         duration_ns=int(groups.times.sum()) / count,
         steps=count,
         rows=[*rows[:MAX_GROUPS], *_sum_groups(rows[MAX_GROUPS:])],
-        reasons=reason_texts({} if groups.name != (None,) else {"rows": words.missing_places(trace, params.by)}),
+        reasons=reason_texts({} if groups.name != (None,) else {"rows": titles.missing_places(trace, params.by)}),
     )
 
 
@@ -190,10 +190,10 @@ def _path_summary(trace: Trace) -> PathSummary:
     categories = [
         PathCategory(
             category,
-            words.CATEGORY_TITLES[category],
+            titles.CATEGORY_TITLES[category],
             category_group(category),
             total / count,
-            words.category_link(category),
+            titles.category_link(category),
         )
         for category, total in zip(PATH_CATEGORIES, sums, strict=True)
         if total
@@ -238,7 +238,7 @@ def _target_row(trace: Trace, candidate: SpeedupCandidate, curve: list[int] | No
     return TargetRow(
         target=candidate.target,
         kind=kind,
-        title=words.target_title(kind, name, short_kernel_names(trace)),
+        title=titles.target_title(kind, name, short_kernel_names(trace)),
         path_ns=candidate.path_ns / steps,
         calls=candidate.calls / steps,
         slack_ns=candidate.slack_ns,

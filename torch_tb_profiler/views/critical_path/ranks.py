@@ -31,7 +31,7 @@ from torch_tb_profiler.views._shared.job.members import (
 from torch_tb_profiler.views._shared.job.names import job_noun
 from torch_tb_profiler.views._shared.job.verdict import coverage_sentence, verdict_headline
 from torch_tb_profiler.views._shared.text import link, reason_texts, sentences
-from torch_tb_profiler.views.critical_path import words
+from torch_tb_profiler.views.critical_path import titles, words
 from torch_tb_profiler.views.critical_path.payload import (
     JobPathParams,
     JobPathPayload,
@@ -113,7 +113,7 @@ def _ranks(comparison: RankComparison, path: JobPath) -> list[RankOnPath]:
     for source, spent in zip(comparison.sources, times, strict=True):
         opens = link("trace", worker=source.worker, path="true")
         categories = [
-            PathCategory(name, words.CATEGORY_TITLES[name], category_group(name), time / count, opens)
+            PathCategory(name, titles.CATEGORY_TITLES[name], category_group(name), time / count, opens)
             for name, time in zip(PATH_CATEGORIES, spent, strict=True)
             if time
         ]

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import capitalize, plural, share_base
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
-from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.vendors.recording_options import RecordingTopic, recording_option
 from torch_tb_profiler.views._shared.text import (
     Phrase,
     Text,
@@ -21,56 +19,7 @@ from torch_tb_profiler.views._shared.text import (
 )
 from torch_tb_profiler.views._shared.wording import UNEXPLAINED_WAIT, clock_shift_sentence
 from torch_tb_profiler.views.critical_path.payload import PathSummary, RankOnPath, TargetRow
-
-CATEGORY_TITLES = {
-    "data_loading": "Data loading",
-    "compile": "Compilation",
-    "sync": "Synchronization",
-    "allocator": "Allocator",
-    "copy_staging": "Copy staging",
-    "launch_call": "Launch calls",
-    "runtime": "Other calls",
-    "host_communication": "Host communication",
-    "wait": "Locks, queues and sleeps",
-    "profiler": "Profiler",
-    "operator": "Operators",
-    "python": "Python",
-    "annotation": "Annotated code",
-    "unrecorded": "Not recorded",
-    "kernel": "Kernels",
-    "communication": "Communication",
-    "rank_wait": "Waiting for other ranks",
-    "copy": "Copies and memsets",
-    "launch_latency": "Launch latency",
-    "kernel_gap": "Gaps between kernels",
-    "stream_wait": "Stream wait latency",
-    "wake_up": "Wake-up after a wait",
-    "hand_off": "Hand-off between threads",
-    "before_recording": "Before the recording",
-}
-
-_UNNAMED_TARGET_TITLES = {
-    "data_loading": "Data loading",
-    "allocator": "The allocator",
-    "wait": "Waiting in locks, queues and sleeps",
-    "communication": "All communication",
-    "host": "All host work",
-    "device": "All kernels and copies",
-}
-
-NO_PLACE_TITLES = {
-    "operator": "Outside operators",
-    "module": "Outside modules",
-    "line": "No source line recorded",
-}
-"""Title of the path segments that belong to no place of a kind."""
-
-_MISSING_PLACES: dict[str, tuple[str, RecordingTopic]] = {
-    "operator": ("no operators were recorded", "operators"),
-    "module": ("no nn.Module was recorded", "modules"),
-    "line": ("no Python source was recorded", "stacks"),
-}
-"""Why no segment of the path belongs to a place of a kind, and what records it."""
+from torch_tb_profiler.views.critical_path.titles import TIMELINE_WITH_PATH
 
 _BOTTLENECK_PARTS = {
     "host": "host code",
@@ -83,9 +32,6 @@ _BOTTLENECK_PARTS = {
 
 _MAJORITY = 0.5
 """Share of the path from which on a step is called bound by one part."""
-
-_TIMELINE_WITH_PATH = link("trace", path="true")
-"""The timeline with the path highlighted."""
 
 _MIN_CHANGE = 0.005
 """A smaller change, as a share of the step, isn't mentioned."""
@@ -145,19 +91,6 @@ def times_by_part(path: PathSummary) -> dict[str, float]:
     return times
 
 
-def target_title(kind: str, name: str, kernels: Mapping[str, str]) -> str:
-    """Return the title of a target; `kernels`: kernel name -> short name."""
-    if not name:
-        return _UNNAMED_TARGET_TITLES[kind]
-    return kernels.get(name, name) if kind == "kernel" else name
-
-
-def category_link(category: str) -> str | None:
-    """Return what a click on a category opens."""
-    tabs = {"operator": "operators", "launch_call": "operators", "kernel": "kernels", "copy": "kernels"}
-    return link(tabs[category]) if category in tabs else _TIMELINE_WITH_PATH
-
-
 def headline(
     path: PathSummary,
     times: Mapping[str, float],
@@ -201,7 +134,7 @@ def headline(
     unexplained = bottleneck == "host" and _is_unexplained(path)
     if unexplained:
         part, share = UNEXPLAINED_WAIT, _sync_ns(path) / path.duration_ns
-    share_phrase = Phrase(format_ratio(share), _TIMELINE_WITH_PATH)
+    share_phrase = Phrase(format_ratio(share), TIMELINE_WITH_PATH)
     if share >= _MAJORITY:
         limit = device_noun(kind) if bottleneck == "device" else bottleneck
         bound = "bound by other ranks" if bottleneck == "rank_wait" else f"{limit}-bound"
@@ -514,9 +447,3 @@ def job_headline(
     return text(
         "{finding}, including {time} of {part} per {noun}.", finding=finding, time=time, part=part, noun=noun
     )
-
-
-def missing_places(trace: Trace, by: str) -> str:
-    """Return why no segment of the path belongs to a place of a kind."""
-    reason, topic = _MISSING_PLACES[by]
-    return f"{reason} ({recording_option(trace, topic)})"

@@ -35,13 +35,13 @@ def facts(found: HangDiagnosis) -> list[HangFact]:
             listed.append(HangFact("Timeout", words.format_wait(call.timeout_ns)))
     if timing.timeouts:
         listed.append(HangFact("Watchdog", _watchdog(timing)))
-    listed.append(HangFact("As of", _as_of(timing)))
+    listed.append(HangFact("As of", _format_dump_time(timing)))
     if verdict.groups and call is not None and not call.p2p:
         listed += _agreement(found, verdict.groups[0], call)
     return listed
 
 
-def _as_of(timing: DumpTiming) -> str:
+def _format_dump_time(timing: DumpTiming) -> str:
     if timing.copied_ns is not None:
         return f"unknown: the files are of {_format_time(timing.copied_ns)}, long after the timeout"
     return "unknown" if timing.as_of_ns is None else _format_time(timing.as_of_ns)

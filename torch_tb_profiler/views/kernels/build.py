@@ -113,7 +113,7 @@ def _rows(trace: Trace, table: KernelTable, group_by: KernelGrouping) -> list[Ke
     if count == 0:
         return []
     sums = kernel_sums(trace, table)
-    launch = launch_parameters(trace, sums.event) if group_by == "launch" else _no_launches(count)
+    launch = launch_parameters(trace, sums.event) if group_by == "launch" else _unknown_launches(count)
     family = [FAMILIES[number] for number in family_codes(trace)[sums.event].tolist()]
     names = family if group_by == "family" else [name_of(trace, row) for row in sums.event.tolist()]
     short = {} if group_by == "family" else short_kernel_names(trace)
@@ -153,7 +153,7 @@ def _origins(trace: Trace, table: KernelTable) -> tuple[list[str | None], ...]:
     return shared.operator, shared.module, shared.line, shared.reason
 
 
-def _no_launches(count: int) -> LaunchParameters:
+def _unknown_launches(count: int) -> LaunchParameters:
     return LaunchParameters([None] * count, [None] * count, [None] * count, [None] * count, [None] * count)
 
 

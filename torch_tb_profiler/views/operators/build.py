@@ -156,7 +156,7 @@ def _reasons(trace: Trace, has_device: bool, group_by: str) -> dict[str, str]:
     if group_by == "module" and not modules(trace).names:
         reasons["module"] = f"no nn.Module is recorded ({recording_option(trace, 'modules')})"
     if not has_stacks(trace):
-        reasons["stacks"] = _no_stacks(trace)
+        reasons["stacks"] = _missing_stacks_reason(trace)
     return reasons
 
 
@@ -251,7 +251,9 @@ def build_stacks(trace: Trace, params: OperatorRowParams) -> OperatorStacksPaylo
         )
         for stack in found.stacks
     ]
-    missing = "these calls have no Python frame around them" if has_stacks(trace) else _no_stacks(trace)
+    missing = (
+        "these calls have no Python frame around them" if has_stacks(trace) else _missing_stacks_reason(trace)
+    )
     return OperatorStacksPayload(
         name=trace.strings[trace.events.name[params.event]],
         stacks=stacks,
@@ -282,7 +284,7 @@ def _calls_of_row(trace: Trace, params: OperatorRowParams) -> Int64:
     return calls_in_same_row(operator_table(trace, params.group_by, _filters(params)), params.event)
 
 
-def _no_stacks(trace: Trace) -> str:
+def _missing_stacks_reason(trace: Trace) -> str:
     return f"no call stacks are recorded ({recording_option(trace, 'stacks')})"
 
 

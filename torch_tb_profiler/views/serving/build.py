@@ -131,13 +131,15 @@ def _rates(found: ServingIterations, rates: ServingRates) -> Rates:
     between, requests, kv = rates.between_tokens, rates.requests, rates.kv_tokens
     first_token, queue, reasons = rates.first_token, rates.queue, dict[str, str]()
     if first_token is None:
-        reasons["time_to_first_token_ns"] = words.no_arrivals(found.engine, rates.recorded)
+        reasons["time_to_first_token_ns"] = words.missing_arrivals_reason(found.engine, rates.recorded)
     if queue is None:
-        reasons["queue_median_ns"] = words.no_arrivals(found.engine, rates.recorded)
+        reasons["queue_median_ns"] = words.missing_arrivals_reason(found.engine, rates.recorded)
     if rates.arrivals is None:
-        reasons["arrivals"] = words.WHOLE_SECONDS if rates.recorded else words.no_arrivals(found.engine, False)
+        reasons["arrivals"] = (
+            words.WHOLE_SECONDS if rates.recorded else words.missing_arrivals_reason(found.engine, False)
+        )
     if rates.queued is None:
-        reasons["queued_mean"] = words.no_queue(rates.engines)
+        reasons["queued_mean"] = words.missing_queue_reason(rates.engines)
     uncounted = "iterations without labels have no counts" if found.source == "kernels" else "the labels don't say"
     single = "one iteration is no rate" if len(found) == 1 else uncounted
     if rates.output is None:

@@ -33,7 +33,7 @@ WHOLE_SECONDS = (
 )
 
 
-def no_arrivals(engine: str | None, recorded: bool) -> str:
+def missing_arrivals_reason(engine: str | None, recorded: bool) -> str:
     """Return why the times of requests are unknown, and what would record them."""
     how = _RECORD_REQUESTS.get(
         engine or "",
@@ -44,7 +44,7 @@ def no_arrivals(engine: str | None, recorded: bool) -> str:
     return f"a trace doesn't record when requests arrive; {how}"
 
 
-def no_queue(engines: int) -> str:
+def missing_queue_reason(engines: int) -> str:
     """Return why the length of the queue is unknown, and what would tell it."""
     if engines > 1:
         return f"the log covers {engines} engines, and the trace doesn't say which one it belongs to"

@@ -20,7 +20,7 @@ import { Counters } from './Counters';
 import { Detail } from './Detail';
 import css from './index.module.css';
 import { Peaks } from './Peaks';
-import { useKeptPeaks } from './useKeptPeaks';
+import { useCachedPeaks } from './useCachedPeaks';
 import { useSelectableRows } from '../_shared/rows/useSelectableRows';
 import { BOUND_COLORS, type Bound } from '../_shared/speed';
 import { rowKey } from './select';
@@ -44,7 +44,7 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
   const { setParams, pick, chosen, close, table: rows } = useSelectableRows(payload.rows, rowKey);
   const device = payload.devices[0];
   const given = params.peaks ?? '';
-  const give = useKeptPeaks(device, given, peaks => setParams({ peaks }));
+  const give = useCachedPeaks(device, given, peaks => setParams({ peaks }));
   const filtered = ['step', 'device'].some(name => params[name]);
   const { counters } = payload;
   if (counters && payload.device_ns === 0 && !filtered) {

@@ -182,13 +182,13 @@ def read_native(
     if status == Status.UNUSUAL:
         raise UnusualPickleError(f"byte {offset}")
     if not found:
-        raise TraceError(_no_snapshot(status, offset), hint=_HINT)
+        raise TraceError(_explain_failure(status, offset), hint=_HINT)
     return _build_snapshot(
         reader.tables(), ranges, settings, SnapshotFacts({}, skipped, offset, _incomplete(status, offset))
     )
 
 
-def _no_snapshot(status: Status, offset: int) -> str:
+def _explain_failure(status: Status, offset: int) -> str:
     if status == Status.DONE:
         return "the pickle is not a memory snapshot: it has no list of segments"
     return f"the pickle holds no memory snapshot that can be read: {_incomplete(status, offset)}"

@@ -12,7 +12,7 @@ const TYPED = 'typed peaks';
  *
  * What is kept is forgotten while it is asked for: what the server refuses would else bar the way to the page.
  */
-export function useKeptPeaks(
+export function useCachedPeaks(
   device: DevicePeaks | undefined,
   given: string,
   ask: (peaks: string) => void,
