@@ -127,6 +127,7 @@ CLAIMS = [
 
 NO_CLAIMS = {
     "There is no complete {noun} to analyze.": "why nothing is said",
+    "No time passes in {base}.": "why nothing is said: tests/views/test_zero_length.py",
     "{reason}.": "why nothing is said",
     "{share} of the idle time follows a call that drained the queue.": "the other sentences, of no name",
     " ({ranks})": "a part of a sentence on waiting: tests/views/idle/test_ranks.py",

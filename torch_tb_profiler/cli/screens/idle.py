@@ -51,7 +51,7 @@ _NO_HOST_DELAY = {
     "waits_for_stream": _SUBMITTED,
     "device_wait": _SUBMITTED,
     "unlinked": _UNKNOWN,
-    "before_recording": _UNKNOWN,
+    "before_recording": _SUBMITTED,
     "tail": "no further work",
 }
 _NOT_RECORDED = {
@@ -72,7 +72,7 @@ def lay_out(payload: dict[str, Any]) -> Screen:
         Column("gaps", "Gaps", "count"),
         Column("median_ns", "Median"),
         Column("drained_by", "Queue drained by", "text"),
-        Column("gain_ns", "Saves up to"),
+        Column("gain_ns", "Saves up to", rounding="up"),
         Column("event", "Event", "number", hidden=True),
     ]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from torch_tb_profiler.base.format import format_duration
+from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.cli.screens.screen import (
     Column,
     Row,
@@ -68,7 +69,7 @@ def lay_out(payload: dict[str, Any]) -> Screen:
         facts_of(
             ("Kernel time", format_duration(total)),
             ("Launches", f"{payload['calls']:,}"),
-            ("On Tensor Cores", with_share(format_duration(cores["used_ns"]), cores["used_ns"], total)),
+            ("On Tensor Cores", _tensor_core_time(cores, total)),
         ),
         [
             Table(
@@ -80,6 +81,14 @@ def lay_out(payload: dict[str, Any]) -> Screen:
         ],
         reasons=reasons_of(payload),
     )
+
+
+def _tensor_core_time(cores: Mapping[str, int], total: int) -> str | None:
+    """Return the time on Tensor Cores: a lower bound where some names don't show it, None where none does."""
+    used = cores["used_ns"]
+    if not cores["unknown_ns"]:
+        return with_share(format_duration(used), used, total)
+    return f"at least {format_duration(used, 'down')} ({format_ratio(used / total, 'down')})" if used else None
 
 
 def _origin_text(row: Row) -> str | None:

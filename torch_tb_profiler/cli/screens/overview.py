@@ -96,7 +96,7 @@ def _advice_table(advice: list[Row], average: Row | None) -> Table:
     columns = [
         Column("number", "", "count"),
         Column("title", "What to change first", "text"),
-        Column("gain_ns", "Saves up to", total=average["duration_ns"] if average else None),
+        Column("gain_ns", "Saves up to", total=average["duration_ns"] if average else None, rounding="up"),
     ]
     rows = [
         {

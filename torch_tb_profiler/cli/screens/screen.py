@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from torch_tb_profiler.base.format import (
     UNKNOWN_TEXT,
+    Rounding,
     format_bytes,
     format_duration,
     format_number,
@@ -37,6 +38,7 @@ class Column:
     total   what the value is a share of: drawn as a bar and in percent
     largest the largest value where they are no parts of a whole: drawn as a bar alone
     unit    what a number is divided by before it is shown
+    rounding  of a bound, to the side on which it holds
     full    the field with the full name that `--wide` shows
     signed  whether a plus is written before what is above 0
     hidden  only `--wide` and `--columns` show it
@@ -48,6 +50,7 @@ class Column:
     total: float | None = None
     largest: float | None = None
     unit: float = 1
+    rounding: Rounding = "half"
     full: str = ""
     signed: bool = False
     hidden: bool = False
@@ -95,7 +98,7 @@ def format_value(column: Column, value: Any) -> str:
     if isinstance(value, list):
         return replace_unprintable(", ".join(map(_item_text, value)))
     if column.kind == "duration":
-        return format_duration(value)
+        return format_duration(value, column.rounding)
     if column.kind == "bytes":
         return format_bytes(value)
     if column.kind == "ratio":

@@ -102,7 +102,11 @@ _PHASES = (
     Column("mostly", "Mostly", "text"),
 )
 
-_ADVICE = (Column("number", "", "count"), Column("title", "Change", "text"), Column("gain_ns", "Saves up to"))
+_ADVICE = (
+    Column("number", "", "count"),
+    Column("title", "Change", "text"),
+    Column("gain_ns", "Saves up to", rounding="up"),
+)
 
 _COST = (
     Column("title", "Cost", "text"),

@@ -19,6 +19,7 @@ from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
+from torch_tb_profiler.model.communication.events import host_communication_calls, is_communication_kernel
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kernels.short_names import display_name
@@ -93,7 +94,7 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         item_ns=pace.item_ns,
         explained=schedule(trace).explained_share,
         clock_shift_ns=clock_shift_ns(trace),
-        limits=words.limits(schedule(trace).explained_share, clock_shift_ns(trace)),
+        limits=words.limits(schedule(trace).explained_share, clock_shift_ns(trace), _communicates(trace)),
         reasons=reason_texts(_reasons(trace)),
         step_noun=step_noun(trace),
     )
@@ -279,6 +280,11 @@ def _streams(trace: Trace) -> list[IdleStream]:
     first = items.bounds[:-1]
     pairs = zip(items.device[first].tolist(), items.stream[first].tolist(), strict=True)
     return [IdleStream(device, stream) for device, stream in pairs]
+
+
+def _communicates(trace: Trace) -> bool:
+    """Return whether the rank communicates, so that it may wait for others."""
+    return bool(is_communication_kernel(trace).any()) or len(host_communication_calls(trace)) > 0
 
 
 def _reasons(trace: Trace) -> dict[str, str | Text]:

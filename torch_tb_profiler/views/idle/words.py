@@ -42,7 +42,7 @@ CAUSE_CLAUSES = {
     "kernel_gap": "in gaps between queued kernels",
     "graph_gap": "in gaps inside graphs",
     "waits_for_stream": "waiting for other streams",
-    "device_wait": "with work already submitted",
+    "device_wait": "in device-side waits, with work already submitted",
     "unlinked": "before work whose launch wasn't recorded",
     "before_recording": "before its first recorded work, which was already submitted",
     "tail": "after its last work",
@@ -78,8 +78,10 @@ _NO_LAUNCH_FOLLOWS = ("tail", "before_recording", "unlinked", "kernel_gap", "gra
 
 def headline(payload: IdlePayload, kind: str) -> Text:
     """Say how long the device is idle and for what most; `kind` of device as in `device_kind`."""
-    if payload.duration_ns <= 0:
+    if payload.counted == 0:
         return text("There is no complete {noun} to analyze.", noun=payload.step_noun)
+    if payload.duration_ns <= 0:
+        return text("No time passes in {base}.", base=_share_base(payload))
     device, base = _device(payload, kind), _share_base(payload)
     share = payload.idle_ns / payload.duration_ns
     bounded = "idle_ns" in payload.reasons  # copies may be missing

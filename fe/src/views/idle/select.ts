@@ -104,7 +104,7 @@ const NO_HOST_DELAY: Record<string, string> = {
   waits_for_stream: SUBMITTED,
   device_wait: SUBMITTED,
   unlinked: UNKNOWN,
-  before_recording: UNKNOWN,
+  before_recording: SUBMITTED,
   tail: 'no further work',
 };
 
