@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from tests.support.claims import repeat
+from tests.support.diffs import compare
 from torch_tb_profiler.analyses.diff.changes import Change, Verdict
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.diff.payload import DiffOddStep, DiffSide
@@ -155,3 +157,9 @@ def test_unnamed_devices_and_unknown_ranks_are_not_called_different() -> None:
     unnamed = replace(SIDE, devices=["CUDA 0"], rank=None)
     assert note_texts(candidate=unnamed) == []
     assert len(note_texts(base=replace(SIDE, device_type="ROCm"))) == 1
+
+
+def test_a_single_step_that_takes_as_long_as_the_other_has_no_sign() -> None:
+    one, several = repeat("host cpu_op aten::sort 0 900", steps=1), repeat("host cpu_op aten::sort 0 900", steps=6)
+    for pair in ((one, several), (several, one)):
+        assert plain(compare(*pair).headline).startswith("Inconclusive: 10.0 ms before, 10.0 ms now (0%).")

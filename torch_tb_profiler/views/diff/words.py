@@ -216,7 +216,7 @@ def _share(before: float, now: float) -> Phrase:
     """Return the relative change with its sign; a negligible one has none."""
     delta = now - before
     amount = format_ratio(abs(delta) / before) if before else signed_duration(delta)
-    sign = "" if not before or amount.startswith("<") else "+" if delta > 0 else MINUS
+    sign = "" if not before or not delta or amount.startswith("<") else "+" if delta > 0 else MINUS
     return Phrase(sign + amount, link("diff", table="parts"))
 
 
