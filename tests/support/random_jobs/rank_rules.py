@@ -420,7 +420,7 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
         rf"Of (?P<total>{NUMBER}) of (?P<what>[a-z ]+), (?P<least>at least )?(?P<waiting>none|{NUMBER}) is "
         rf"spent waiting for other ranks(?P<awaited> \([^)]*\))? and (?:at most )?(?P<transfer>{NUMBER}) "
         rf"transferring data(?:; (?P<rest>{NUMBER}) can't be compared with another rank)?"
-        r"(?:; waiting for missing ranks counts as transfer)?\.",
+        r"(?:; waiting for ranks whose part isn't recorded counts as transfer)?\.",
         _judge_split,
     ),
     (
@@ -428,7 +428,8 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
         lambda _, context: context.close(0.0, context.truth.exposed(context.rank, context.odd), "it"),
     ),
     (
-        rf"How much of {NUMBER} of .* is waiting for other ranks is unknown, because ranks are missing\.",
+        rf"How much of {NUMBER} of .* is waiting for other ranks isn't known exactly, because not every "
+        r"rank's part is recorded\.",
         _judge_unknown_split,
     ),
     (

@@ -136,9 +136,10 @@ CLAIMS = [
         beside(*(Delay("host", rank, us=5000) for rank in range(4))),
     ),
     Claim(
-        "How much of {total} of {what} is waiting for other ranks is unknown, because ranks are {missing}.",
-        r"How much of 5\.\d+ ms of exposed communication is waiting for other ranks is unknown, because ranks are "
-        r"missing\.",
+        "How much of {total} of {what} is waiting for other ranks isn't known exactly, because not every "
+        "rank's part is {recorded}.",
+        r"How much of 5\.\d+ ms of exposed communication is waiting for other ranks isn't known exactly, because "
+        r"not every rank's part is recorded\.",
         beside(LATE, only=(0, 1, 2)),
         "the late rank is found",
         beside(LATE),

@@ -99,10 +99,11 @@ def communication_sentence(
     total = parts.transfer_ns + parts.waiting_ns + parts.uncompared_ns
     if parts.bounded and parts.waiting_ns < _MIN_NAMED_SHARE * total:
         return text(
-            "How much of {total} of {what} is waiting for other ranks is unknown, because ranks are {missing}.",
+            "How much of {total} of {what} is waiting for other ranks isn't known exactly, because not every "
+            "rank's part is {recorded}.",
             total=format_duration(total),
             what=what,
-            missing=Phrase("missing", _EVIDENCE),
+            recorded=Phrase("recorded", _EVIDENCE),
         )
     waiting = format_duration(parts.waiting_ns, "down" if parts.bounded else "half")
     return text(
@@ -112,7 +113,7 @@ def communication_sentence(
         what=what,
         least="at least " if parts.bounded else "",
         most="at most " if parts.bounded else "",
-        counted="; waiting for missing ranks counts as transfer" if parts.bounded else "",
+        counted="; waiting for ranks whose part isn't recorded counts as transfer" if parts.bounded else "",
         waiting=Phrase(waiting if parts.waiting_ns else "none", _EVIDENCE),
         awaited=awaited,
         transfer=format_duration(parts.transfer_ns, "up" if parts.bounded else "half"),
