@@ -172,7 +172,8 @@ def _step(step: StepTime, has_operators: bool) -> Iterator[str]:
         f"{_category(name, has_operators)} {format_duration(time)} ({format_ratio(time / step.mean_ns)})"
         for name, time in parts
     ]
-    yield f"- {', '.join(shown)}"
+    if shown:
+        yield f"- {', '.join(shown)}"
     unknown = [_category(name, True) for name, time in step.breakdown.items() if time is None]
     if unknown:
         yield f"- unknown: {', '.join(unknown)}"

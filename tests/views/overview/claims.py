@@ -391,6 +391,7 @@ NO_CLAIMS = {
     "No time passes in {base}.": "why nothing is said",
     "No advice: {reason}.": "why nothing is said",
     "No advice: there is no complete {noun}.": "why nothing is said",
+    "No advice: no time passes in {noun}s.": "why nothing is said: tests/views/test_zero_length.py",
     "{reason}.": "why nothing is said",
     "{count} {are} left out.": "what was read: tests/views/overview/test_words.py",
     "{count} of {times} before the file ends.": "what was read: tests/views/overview/test_words.py",

@@ -7,7 +7,8 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from tests.support.traces import draw
+from tests.support.jobs import Job, ddp
+from tests.support.traces import draw, read_bytes
 from torch_tb_profiler.analyses.overview.finding import Advice, Basis, Finding, Gain
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import Phrase, plain, text
@@ -273,6 +274,15 @@ def test_the_critical_path_does_not_contradict_exposed_communication(
 ) -> None:
     times = {"host": 100, "device": 0, "communication": communication, "latency": 0}
     assert plain(critical_path_sentence(times, "an average step", exposed)) == sentence
+
+
+def test_short_waits_that_no_call_records_may_be_for_communication() -> None:
+    """A silence of under 100 µs isn't taken for a wait, and the job draws transfers of 50 µs."""
+    trace = read_bytes(Job(2, ddp(2)).documents([0])[0])
+    assert "device work, and none of it is known to be communication." in plain(build(trace, NoParams()).spent)
+    times = {"host": 100, "device": 0, "communication": 50, "latency": 0}
+    sentence = critical_path_sentence(times, "an average step", 0.63, waits_unrecorded=True)
+    assert plain(sentence).endswith("host code, 33.3% communication.")
 
 
 COLLECTIVE = """

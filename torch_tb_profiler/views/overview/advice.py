@@ -191,8 +191,10 @@ def no_advice_sentence(average: Average | None, reason: str | None, kind: str | 
     """
     if reason is not None:
         return text("No advice: {reason}.", reason=reason)
-    if average is None or average.duration_ns <= 0:
+    if average is None:
         return text("No advice: there is no complete {noun}.", noun=noun)
+    if average.duration_ns <= 0:
+        return text("No advice: no time passes in {noun}s.", noun=noun)
     busy = sum(getattr(average.categories, name) or 0.0 for name in BUSY_CATEGORIES) / average.duration_ns
     if kind is not None and 0 < busy < 1 - MIN_IDLE_SHARE:
         return text(

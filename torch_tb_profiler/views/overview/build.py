@@ -29,6 +29,7 @@ from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.schedule.schedule import schedule
+from torch_tb_profiler.model.schedule.unrecorded_waits import has_unrecorded_waits
 from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.roofline import device_peaks
@@ -91,7 +92,11 @@ def build(trace: Trace, params: NoParams) -> Overview:
     reason = replay_unavailable_reason(trace)
     times = bottleneck_times(trace) if reason is None and not is_truncated(trace.health) else None
     path = words.critical_path_sentence(
-        times, base, _exposed_share(trace, first.average), 0 if times is None else unexplained_sync_ns(trace)
+        times,
+        base,
+        _exposed_share(trace, first.average),
+        0 if times is None else unexplained_sync_ns(trace),
+        waits_unrecorded=has_unrecorded_waits(trace),
     )
     spent = sentences(
         _step_sentence(trace, first.average, kind, hardware), *_evidence(trace, first.average, kind), path

@@ -267,8 +267,16 @@ def largest_kernel_sentence(name: str, event: int, share: float) -> Text:
     return text("{kernel} is the top kernel: {share} of kernel time.", kernel=kernel, share=format_ratio(share))
 
 
+_NONE_OF_IT = ", and none of it is communication"
+
+
 def critical_path_sentence(
-    times: Mapping[str, float] | None, base: str, exposed: float = 0.0, syncs: float = 0.0
+    times: Mapping[str, float] | None,
+    base: str,
+    exposed: float = 0.0,
+    syncs: float = 0.0,
+    *,
+    waits_unrecorded: bool = False,
 ) -> Text:
     """Say what most of the critical path is; empty where no schedule explains the trace.
 
@@ -276,6 +284,8 @@ def critical_path_sentence(
     exposed  share of the step in exposed communication. It needn't be on the critical path: where the path is
              mostly something else, the sentence also says how much of the path is communication
     syncs    ns of the host's part in synchronization calls, which nothing recorded explains
+    waits_unrecorded  the host waits for the device although no call is recorded that does: short waits for
+             communication look like host code then
     """
     if times is None or (total := sum(times.values())) <= 0:
         return ()
@@ -287,7 +297,8 @@ def critical_path_sentence(
     rest = ""
     if largest != "communication" and exposed >= _MIN_EXPOSED_SHARE:
         part = times["communication"]
-        rest = f", {format_ratio(part / total)} communication" if part else ", and none of it is communication"
+        none = ", and none of it is known to be communication" if waits_unrecorded else _NONE_OF_IT
+        rest = f", {format_ratio(part / total)} communication" if part else none
     return text("{share} is {part}{rest}.", share=share, part=part_text, rest=rest)
 
 
