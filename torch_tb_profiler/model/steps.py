@@ -13,6 +13,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.base.markers import is_step, step_number
 from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.calls.links import device_launches
@@ -150,7 +151,7 @@ def _device_work(trace: Trace, start: Int64, end: Int64) -> _StepWork:
     finish = event_ends(trace)
     has_launch = launch >= 0
     launch = np.where(has_launch, launch, 0)
-    step = np.searchsorted(start, trace.events.start[launch], "right") - 1
+    step = search_sorted(start, trace.events.start[launch], "right") - 1
     inside = has_launch & (step >= 0)
     inside[inside] &= finish[launch[inside]] <= end[step[inside]]
     step, rows = step[inside], device[inside]
@@ -195,7 +196,7 @@ def _executed_shares(trace: Trace, start: Int64, end: Int64) -> Float64:
     has_kernel = np.zeros(len(trace), np.bool_)
     _, launch = device_launches(trace)
     has_kernel[launch[launch >= 0]] = True
-    step = np.searchsorted(start, trace.events.start[calls], "right") - 1
+    step = search_sorted(start, trace.events.start[calls], "right") - 1
     inside = (step >= 0) & (event_ends(trace)[calls] <= end[step])
     launched = np.bincount(step[inside], minlength=len(start))
     executed = np.bincount(step[inside], has_kernel[calls[inside]], minlength=len(start))

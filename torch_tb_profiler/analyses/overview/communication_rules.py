@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group, positions_by_value
 from torch_tb_profiler.analyses.shared.kernel_sizes import kernel_size_codes
 from torch_tb_profiler.analyses.shared.typical_steps import typical_bounds
-from torch_tb_profiler.base.arrays import distinct, median
+from torch_tb_profiler.base.arrays import distinct, median, search_sorted
 from torch_tb_profiler.base.format import format_bytes
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, union
 from torch_tb_profiler.base.memo import derived
@@ -80,7 +80,7 @@ def latency_bound_collectives(trace: Trace) -> Int64:
 
 def _step_of(operations: Collectives, which: Int64, begins: Int64, ends: Int64) -> Int64:
     """Return the typical step in which each operation begins, NO_CODE if none."""
-    step = np.searchsorted(begins, operations.start[which], "right") - 1
+    step = search_sorted(begins, operations.start[which], "right") - 1
     inside = (step >= 0) & (operations.start[which] < np.append(ends, 0)[step])
     return np.where(inside, step, NO_CODE).astype(np.int64)
 

@@ -10,6 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.overview.idle import long_stretches
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
+from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import is_anonymous_frame, is_training_mark
 from torch_tb_profiler.base.memo import derived
@@ -163,7 +164,7 @@ def _function_calls(trace: Trace) -> Int32:
     )  # a frame may have no name at all
     rows = rows[has_name[trace.events.name[rows]]]
     spans = steps(trace)
-    next_step = np.searchsorted(spans.host_starts, trace.events.start[rows], "left")
+    next_step = search_sorted(spans.host_starts, trace.events.start[rows], "left")
     until = np.append(spans.host_ends, np.iinfo(np.int64).max)[next_step]
     calls: Int32 = rows[event_ends(trace)[rows] < until]
     return calls

@@ -23,7 +23,7 @@ from torch_tb_profiler.analyses.shared.call_stacks import distinct_stacks
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.analyses.tracks.sources import call_stack
-from torch_tb_profiler.base.arrays import distinct, median
+from torch_tb_profiler.base.arrays import distinct, median, search_sorted
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.intervals import (
     NO_INTERVALS,
@@ -411,6 +411,6 @@ def _recurs(trace: Trace, rows: Int32) -> bool:
     count = int(spans.complete.sum())
     if count < 3:
         return False
-    step = np.searchsorted(spans.host_starts, trace.events.start[rows], "right") - 1
+    step = search_sorted(spans.host_starts, trace.events.start[rows], "right") - 1
     inside = step[(step >= 0) & (event_ends(trace)[rows] <= spans.host_ends[step])]
     return 2 * len(distinct(inside[spans.complete[inside]])) > count

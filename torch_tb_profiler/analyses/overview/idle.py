@@ -11,7 +11,7 @@ import numpy as np
 from torch_tb_profiler.analyses.schedule.gaps import device_gaps
 from torch_tb_profiler.analyses.schedule.segments import MAX_QUEUE_GAP_NS
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
-from torch_tb_profiler.base.arrays import distinct_numbers
+from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, intersect, merge, subtract, union
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
@@ -92,7 +92,7 @@ def caused_by_calls(gaps: Intervals, call_starts: Int64, call_ends: Int64) -> tu
     not, the host would have been ahead by that much.
     """
     order = np.argsort(call_starts, kind="stable")
-    position = np.searchsorted(call_starts[order], gaps.starts, "right") - 1
+    position = search_sorted(call_starts[order], gaps.starts, "right") - 1
     call = order[np.maximum(position, 0)]
     is_spanned = (position >= 0) & (call_ends[call] >= gaps.starts)
     waited = gaps.starts - call_starts[call]

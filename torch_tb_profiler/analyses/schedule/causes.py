@@ -13,7 +13,7 @@ from enum import IntEnum
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrays import distinct_numbers
+from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, union
 from torch_tb_profiler.base.markers import STEP_PREFIX, is_data_loading
 from torch_tb_profiler.base.memo import stored
@@ -173,7 +173,7 @@ def thread_states(trace: Trace, thread: int) -> ThreadStates:
     overlays = [(cause, event_intervals(trace, slices[causes == cause])) for cause in _ENCLOSING_CAUSES]
     overlays.append((Cause.PROFILER, _profiler_overhead(trace, thread)))
     edges = np.concatenate([np.concatenate(inside) for _, inside in overlays])
-    at = np.searchsorted(times, edges)
+    at = search_sorted(times, edges, "left")
     order = np.argsort(edges, kind="stable")
     times, row = np.insert(times, at[order], edges[order]), np.insert(row, at[order], row[at[order]])
     cause = np.where(row >= 0, slice_causes(trace)[row], Cause.UNRECORDED).astype(np.int8)
@@ -198,8 +198,8 @@ def split_by_state(trace: Trace, thread: Int32, begin: Int64, end: Int64) -> Sta
             parts.append((mine, low, high, *unknown))
             continue
         states = thread_states(trace, code)
-        first = np.searchsorted(states.times, low, "right")
-        last = np.searchsorted(states.times, high, "left")
+        first = search_sorted(states.times, low, "right")
+        last = search_sorted(states.times, high, "left")
         parts.append(_split(mine, low, high, first, last, states))
     if not parts:
         none = np.empty(0, np.int64)

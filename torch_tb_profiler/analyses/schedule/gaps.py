@@ -14,7 +14,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrays import distinct_numbers
+from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import Intervals, merge, subtract
 from torch_tb_profiler.base.memo import derived
@@ -101,7 +101,7 @@ def device_gaps(trace: Trace, device: int, stream: int | None = None) -> DeviceG
     work = items_by_start(trace, device, stream)
     idle = subtract(complete_step_windows(steps(trace)), merge(work.start, work.end))
     begin, end = idle
-    following = np.searchsorted(work.start, end, "left")
+    following = search_sorted(work.start, end, "left")
     following = np.where(following < len(work.start), following, NO_CODE)
     awaited = _awaited_item(work, begin, end, following)
     submitted = np.where(awaited >= 0, work.submitted[awaited], ABSENT)
@@ -118,7 +118,7 @@ def _awaited_item(work: ItemsByStart, begin: Int64, end: Int64, following: Int64
     compute = np.flatnonzero(work.compute)
     if len(compute) == 0:
         return following
-    at = np.searchsorted(work.start[compute], end, "left")
+    at = search_sorted(work.start[compute], end, "left")
     kernel = compute[np.minimum(at, len(compute) - 1)]
     counts = (at < len(compute)) & (work.submitted[kernel] > begin)
     return np.where(counts, kernel, following)
@@ -138,7 +138,7 @@ def _find_draining_calls(trace: Trace, work: ItemsByStart, begin: Int64, followi
     for thread in distinct_numbers(calls.thread[waits]):
         mine = waits[calls.thread[waits] == thread]
         mine = mine[np.argsort(calls.begin[mine], kind="stable")]
-        at = np.searchsorted(calls.begin[mine], begin, "right") - 1
+        at = search_sorted(calls.begin[mine], begin, "right") - 1
         call = mine[np.maximum(at, 0)]
         spans = (at >= 0) & (calls.end[call] >= begin) & (calls.begin[call] > since)
         spans &= pending_since >= calls.end[call]

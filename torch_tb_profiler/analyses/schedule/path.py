@@ -20,7 +20,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES, Cause, split_by_state
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
-from torch_tb_profiler.base.arrays import distinct_numbers, sums_by_number
+from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted, sums_by_number
 from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_kinds
@@ -238,7 +238,7 @@ class _PathWalk:
 
 def _cut_at_steps(path: CriticalPath, begins: Int64, ends: Int64) -> CriticalPath:
     """Cut a path at step borders; time between two steps belongs to neither and is left out."""
-    low, high = np.searchsorted(ends, path.begin, "right"), np.searchsorted(begins, path.end, "left")
+    low, high = search_sorted(ends, path.begin, "right"), search_sorted(begins, path.end, "left")
     count = np.maximum(high - low, 0)
     segment = np.repeat(np.arange(len(path.kind)), count)
     step = np.arange(len(segment)) - np.repeat(np.cumsum(count) - count, count) + low[segment]

@@ -14,7 +14,7 @@ from torch_tb_profiler.analyses.schedule.causes import (
 )
 from torch_tb_profiler.analyses.schedule.gaps import DeviceGaps, device_gaps
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
-from torch_tb_profiler.base.arrays import distinct_numbers
+from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.schedule.compiled import IdleGaps, schedule_functions
@@ -191,7 +191,7 @@ def _item_of_other_device(trace: Trace, device: int, end: Int64) -> Int64:
         return np.full(len(end), NO_CODE, np.int64)
     others = others[np.argsort(work.end[others], kind="stable")]
     finish = work.end[others] - clock_shift_ns(trace)
-    at = np.searchsorted(finish, end, "right") - 1
+    at = search_sorted(finish, end, "right") - 1
     near = (at >= 0) & (end - finish[np.maximum(at, 0)] <= _MAX_FOLLOW_NS)
     return np.where(near, work.row[others[np.maximum(at, 0)]], NO_CODE).astype(np.int64)
 
@@ -209,8 +209,8 @@ def _stream_sources(trace: Trace, gaps: DeviceGaps, following: Int64) -> tuple[I
 
 def _steps_of(borders: Int64, begin: Int64, end: Int64) -> tuple[Int32, Int32]:
     """Return the first and the last of the steps, which begin at `borders`, that each interval lies in."""
-    first = np.maximum(np.searchsorted(borders, begin, "right") - 1, 0)
-    last = np.maximum(np.searchsorted(borders, end, "left") - 1, first)
+    first = np.maximum(search_sorted(borders, begin, "right") - 1, 0)
+    last = np.maximum(search_sorted(borders, end, "left") - 1, first)
     return first.astype(np.int32), last.astype(np.int32)
 
 

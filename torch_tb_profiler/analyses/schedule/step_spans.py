@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
+from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.kinds import ends_of
 from torch_tb_profiler.model.schedule.replay import ReplayTimes
@@ -60,7 +61,7 @@ def step_items(trace: Trace) -> StepItems:
     if not spans.recorded:
         return StepItems(np.arange(len(work)), np.array([0, len(work)]), np.empty(0, np.int64))
     linked = work.call >= 0
-    step = np.searchsorted(spans.host_starts, work.call_start, "right") - 1
+    step = search_sorted(spans.host_starts, work.call_start, "right") - 1
     inside = linked & (step >= 0)
     inside[inside] &= ends_of(trace, work.call[inside]) <= spans.host_ends[step[inside]]
     known = np.flatnonzero(inside & (step < count))

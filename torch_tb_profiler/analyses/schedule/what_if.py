@@ -22,7 +22,7 @@ import numpy as np
 from torch_tb_profiler.analyses.schedule.causes import Cause, slice_causes
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_spans
 from torch_tb_profiler.analyses.shared.grouping import stable_order
-from torch_tb_profiler.base.arrays import distinct, sums_by_number
+from torch_tb_profiler.base.arrays import distinct, search_sorted, sums_by_number
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.intervals import Intervals, covered_time, covered_time_between, merge
@@ -188,7 +188,7 @@ def host_time_targets(
         return [_target_of(trace, host=time[list(numbers)].sum(axis=0)) for numbers in parts]
     for low, high in pairwise(points.bounds.tolist()):
         times = points.time[low:high]
-        started = np.searchsorted(during.starts, times, "right")
+        started = search_sorted(during.starts, times, "right")
         inside = slice(int(started[0]), int(started[-1]))
         # An interval counts where it starts; what reaches beyond the next point is moved on.
         cell = np.repeat(np.arange(1, len(times)), np.diff(started))

@@ -19,7 +19,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrays import distinct
+from torch_tb_profiler.base.arrays import distinct, search_sorted
 from torch_tb_profiler.base.markers import BACKWARD_FLOWS
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.base.patterns import lazy_regex
@@ -138,7 +138,7 @@ def _operators_at(trace: Trace, flows: Int64) -> Int32:
     # In nesting order, the last of those that begin together is the innermost.
     order = nesting_order(begin[:count], end[:count])
     begins, wanted = begin[order], begin[count:]
-    position = np.searchsorted(begins, wanted, "right") - 1
+    position = search_sorted(begins, wanted, "right") - 1
     same = (position >= 0) & (begins[position] == wanted)
     return np.where(same, operators[order[position]], NO_CODE).astype(np.int32)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.base.intervals import covered_time, merge
 from torch_tb_profiler.base.markers import is_profiler_frame
 from torch_tb_profiler.base.memo import stored
@@ -126,7 +127,7 @@ def innermost_enclosing(
         members = by_thread[low[i] : high[i]]
         members = members[events.start[members] != ABSENT]
         times, running = running_slices(trace, tree, rows[bounds[i] : bounds[i + 1]])
-        running_at[members] = running[np.searchsorted(times, events.start[members], "right")]
+        running_at[members] = running[search_sorted(times, events.start[members], "right")]
     return _without_shorter(trace, tree, running_at)
 
 

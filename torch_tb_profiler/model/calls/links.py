@@ -20,6 +20,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
@@ -93,7 +94,7 @@ def _first_match(keys: Int64, rows: Int32, wanted: Int64) -> Int32:
         return np.full(len(wanted), NO_CODE, np.int32)
     order = np.argsort(keys, kind="stable")
     keys, rows = keys[order], rows[order]
-    positions = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    positions = np.minimum(search_sorted(keys, wanted, "left"), len(keys) - 1)
     return np.where((keys[positions] == wanted) & (wanted != ABSENT), rows[positions], NO_CODE).astype(np.int32)
 
 

@@ -24,7 +24,7 @@ from enum import IntEnum
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrays import median, quantile
+from torch_tb_profiler.base.arrays import median, quantile, search_sorted
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
@@ -238,11 +238,11 @@ def _queue_edges(trace: Trace, items: DeviceItems, low: int, high: int) -> tuple
         return none, none
     at = at[np.argsort(items.call_start[at], kind="stable")]
     call_start, call_end, starts = items.call_start[at], event_ends(trace)[items.call[at]], items.start[low:high]
-    queued = np.arange(len(at)) - np.searchsorted(np.sort(items.start[at]), call_start, "right")
+    queued = np.arange(len(at)) - search_sorted(np.sort(items.start[at]), call_start, "right")
     if queued.max() < _MIN_QUEUE_LENGTH:
         return none, none
     duration = call_end - call_start
-    running = np.searchsorted(starts, call_end, "right") - 1
+    running = search_sorted(starts, call_end, "right") - 1
     blocked = duration > _SLOW_LAUNCH_RATIO * max(quantile(duration, 0.05), _MIN_QUICK_LAUNCH_NS)
     blocked &= (queued >= _NEARLY_FULL_SHARE * queued.max()) & (running > 0)
     blocked &= (call_end - starts[running] <= _RETURN_TOLERANCE_NS) & (starts[running] > call_start)

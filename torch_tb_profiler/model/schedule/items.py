@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrays import median, quantile
+from torch_tb_profiler.base.arrays import median, quantile, search_sorted
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.devices import device_ids, stream_ids
@@ -148,7 +148,7 @@ def last_items_before(items: DeviceItems, times: Int64) -> Int64:
     call_start = np.where(items.call_start == ABSENT, NEVER, items.call_start)
     for queue in range(items.queues):
         low, high = items.bounds[queue], items.bounds[queue + 1]
-        before = np.searchsorted(np.maximum.accumulate(call_start[low:high]), times, "left")
+        before = search_sorted(np.maximum.accumulate(call_start[low:high]), times, "left")
         # Items without a call count as called at NEVER: with nothing else before it, the time is too early to
         # tell.
         known = (before > 0) & (call_start[low:high].max(initial=NEVER) > NEVER)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrays import distinct_numbers
+from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.schedule.items import (
@@ -87,7 +87,7 @@ def _waits_by_call(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
         launched = np.flatnonzero(items.thread == code)
         launched = launched[np.argsort(items.submit_time[launched], kind="stable")]
         on_thread = np.flatnonzero(thread == code)
-        following = np.searchsorted(items.submit_time[launched], start[on_thread], "right")
+        following = search_sorted(items.submit_time[launched], start[on_thread], "right")
         item[on_thread[following < len(launched)]] = launched[following[following < len(launched)]]
     calls, item = calls[item >= 0], item[item >= 0]
     if len(calls) == 0:
@@ -153,7 +153,7 @@ def _ended_before(items: DeviceItems, candidates: Int64, late: Int64) -> Int64:
     """Return for each late item the candidate of another stream that ended right before it, or NO_CODE."""
     cause = np.full(len(late), NO_CODE, np.int64)
     ordered = candidates[np.argsort(items.end[candidates], kind="stable")]
-    ended = np.searchsorted(items.end[ordered], items.start[late], "right") - 1
+    ended = search_sorted(items.end[ordered], items.start[late], "right") - 1
     for back in range(_MAX_CANDIDATES):
         other = ordered[np.maximum(ended - back, 0)]
         fits = (ended >= back) & (cause < 0) & (items.queue[other] != items.queue[late])

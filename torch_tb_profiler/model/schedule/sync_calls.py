@@ -7,6 +7,7 @@ import re
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.kinds import Kind, event_kinds, rows_of_kind
@@ -93,5 +94,5 @@ def _rows_with(keys: Int64, rows: Int32, wanted: Int64) -> Int64:
     if len(rows) == 0:
         return np.full(len(wanted), -1)
     ordered = rows[np.argsort(keys[rows], kind="stable")]
-    at = np.minimum(np.searchsorted(keys[ordered], wanted), len(ordered) - 1)
+    at = np.minimum(search_sorted(keys[ordered], wanted, "left"), len(ordered) - 1)
     return np.where((wanted != ABSENT) & (keys[ordered[at]] == wanted), ordered[at], -1).astype(np.int64)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.autograd import backward_tasks
@@ -100,7 +101,7 @@ def _handoffs_with(trace: Trace, main: int, main_times: Int64, other: int, roots
     order = np.argsort(start, kind="stable")
     start, finish = start[order], finish[order]
     # Roots that begin between the same two times of the main thread are one burst.
-    pause = np.searchsorted(main_times, start, "right")
+    pause = search_sorted(main_times, start, "right")
     first = np.flatnonzero(np.append(True, pause[1:] != pause[:-1])) if len(start) else np.empty(0, np.int64)
     begin, end, pause = start[first], finish[first], pause[first]
     if len(first):

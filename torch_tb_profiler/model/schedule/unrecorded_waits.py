@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrays import distinct_numbers
+from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import call_tree
@@ -81,7 +81,7 @@ def _waits_of_thread(
 ) -> UnrecordedWaits:
     """Return its waits, if it waits in most of the silences that begin while work isn't done."""
     since, resume = find_silences(trace, thread)
-    count = np.searchsorted(submitted, since, "right")
+    count = search_sorted(submitted, since, "right")
     source = last[np.maximum(count - 1, 0)]
     end = items.end[source]
     silent = (count > 0) & (end > since)
@@ -108,7 +108,7 @@ def find_silences(trace: Trace, thread: int) -> tuple[Int64, Int64]:
     long = following - starts >= MIN_SILENCE_NS
     begin, stop = starts[long], following[long]
     ends = ends[long | (ends > following)]  # the others lie between starts that follow each other closely
-    gap = np.searchsorted(begin, ends, "left") - 1
+    gap = search_sorted(begin, ends, "left") - 1
     inside = (gap >= 0) & (ends < np.append(stop, 0)[gap])
     numbers = np.arange(len(begin))
     gap = np.concatenate([numbers, gap[inside], numbers])
