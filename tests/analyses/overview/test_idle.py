@@ -98,3 +98,12 @@ def test_a_slice_without_a_name_covers_no_gap_in_the_name_of_another(lost: bool)
     trace = draw("\n".join([STEP, FIRST, kernel(4_000, 6_000, 3_990, 2)]), slow)
     found = dominant_frames(trace, long_stretches(idle_times(trace)))
     assert [each.name for each in found] == ([] if lost else ["load"])
+
+
+def test_of_a_gap_only_the_part_in_the_operator_counts_as_time_in_it() -> None:
+    trace = draw("\n".join([STEP, FIRST, kernel(4_000, 6_000, 3_990, 2), "host cpu_op load 1500 2000"]))
+    idle = long_stretches(idle_times(trace))
+    (found,) = dominant_frames(trace, idle)
+    assert (found.during.starts.tolist(), found.during.ends.tolist()) == ([1_500_000], [3_500_000])
+    assert idle.starts[0] < 1_500_000
+    assert idle.ends[0] > 3_500_000

@@ -192,3 +192,12 @@ def test_who_is_late_in_one_of_the_few_steps_that_communicate_is_late_once() -> 
     )
     said = sentences(build(simulation.run().members(), NoParams()))
     assert "Rank 1 is late once: in step 6, by" in said, said
+
+
+def test_what_a_rank_costs_in_typical_steps_is_no_cost_of_the_step_in_which_it_is_late() -> None:
+    """Step 3 takes all ranks so much longer that averages of typical steps leave it out."""
+    delays = [Delay("host", 0, us=60_000, steps=(2,)), Delay("host", 0, us=100)]
+    simulation = Simulation(simulated_ddp(3, 2), steps=7, delays=delays, jitter=0.01)
+    said = sentences(build(simulation.run().members(), NoParams()))
+    assert "Rank 0 is late once: in step 3, by" in said
+    assert "costs the other" not in said, said

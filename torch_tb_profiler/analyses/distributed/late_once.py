@@ -6,6 +6,8 @@ ranks, or in fewer than half of the steps, isn't a cost of each step.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 
@@ -81,6 +83,11 @@ def _communicating_steps(job: DistributedJob) -> Bool:
 def judged_steps(job: DistributedJob) -> Bool:
     """Return bool[steps]: the typical steps in which ranks communicate, as no rank can be late in the others."""
     return (typical_job_steps(job) & _communicating_steps(job))[:-1]
+
+
+def are_typical(job: DistributedJob, names: Sequence[str]) -> bool:
+    """Return whether all steps of these names are typical ones of the job."""
+    return bool(typical_job_steps(job)[[job.steps.index(name) for name in names]].all())
 
 
 def has_odd_steps(job: DistributedJob) -> bool:

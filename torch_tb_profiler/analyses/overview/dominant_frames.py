@@ -27,7 +27,7 @@ MAX_STRETCHES = 200
 class DominantFrame(msgspec.Struct, frozen=True):
     """A frame, annotation, operator or call that covers at least half of some time.
 
-    during  that time; event: row of its longest occurrence
+    during  the part of that time in which it runs; event: row of its longest occurrence
     """
 
     name: str
@@ -44,7 +44,9 @@ def dominant_frames(trace: Trace, stretches: Intervals) -> list[DominantFrame]:
     for code, pairs in by_name.items():
         indices = np.array([i for i, _ in pairs])
         longest = max((row for _, row in pairs), key=lambda row: int(trace.events.duration[row]))
-        during = merge(stretches.starts[indices], stretches.ends[indices])
+        rows = np.unique([row for _, row in pairs])
+        inside = merge(stretches.starts[indices], stretches.ends[indices])
+        during = intersect(inside, merge(trace.events.start[rows], event_ends(trace)[rows]))
         frames.append(DominantFrame(trace.strings[code], during, longest))
     return sorted(frames, key=lambda frame: -int((frame.during.ends - frame.during.starts).sum()))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import Suspect
-from torch_tb_profiler.analyses.distributed.late_once import LateOnce
+from torch_tb_profiler.analyses.distributed.late_once import LateOnce, are_typical
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
@@ -282,8 +282,10 @@ def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerd
     if costliest is None:
         return text("No delay is attributed to any rank.")
     cost = _cost_clause(comparison, [costliest.member], costliest.cost)
-    if once is not None:  # over all steps, what it costs in these may be worth naming
-        return text("{cost}.", cost=cost)
+    if once is not None:
+        # Where the steps in which it is late are set aside, the cost in the others says nothing of them. Where they
+        # count, it may be worth naming.
+        return text("{cost}.", cost=cost) if are_typical(comparison.job, once.steps) else ()
     return text(
         "{cost}, less than {worth} of {base}.",
         cost=cost,
