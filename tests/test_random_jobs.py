@@ -15,7 +15,7 @@ from msgspec import structs
 from tests.support.examples import examples
 from tests.support.random_jobs.__main__ import MIN_FOUND_SHARE
 from tests.support.random_jobs.judge import judge_job, split_sentences
-from tests.support.random_jobs.plan import draw_plan
+from tests.support.random_jobs.variants import KINDS, draw_job
 from torch_tb_profiler.analyses.distributed import causes, costs, verdict
 from torch_tb_profiler.analyses.distributed.comparison import compare_ranks
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
@@ -39,17 +39,17 @@ def test_nothing_said_of_a_random_job_is_false_and_its_causes_are_named(seed: in
 
 
 def test_the_jobs_have_every_cause_and_trouble() -> None:
-    plans = [draw_plan(seed) for seed in range(JOBS)]
+    plans = [draw_job(seed) for seed in range(JOBS)]
     kinds = {cause.kind for plan in plans for cause in plan.causes}
     assert kinds == {"host", "frame", "loading", "work", "device", "larger", "rows"}
-    further = {"evaluation", "accumulation", "checkpoint", "rows", "network"}
+    further = {"evaluation", "accumulation", "checkpoint", "rows", "network", *KINDS}
     assert {plan.kind for plan in plans} == {"rank", "half", "in turn", "stall", "devices"} | further
-    assert {plan.shared[0] for plan in plans if plan.shared} == {"loading", "host"}
+    assert {plan.shared[0] for plan in plans if plan.shared} == {"loading", "host", "allocator", "copies"}
     assert (
         min(sum(map(bool, column)) for column in zip(*((p.odd, p.missing, p.ahead) for p in plans), strict=True))
         > 9
     )
-    assert draw_plan(7) == draw_plan(7) != draw_plan(8)
+    assert draw_job(7) == draw_job(7) != draw_job(8)
 
 
 def test_sentences_end_at_a_full_stop_before_the_next() -> None:

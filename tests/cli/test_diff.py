@@ -136,7 +136,7 @@ def test_a_slow_first_step_does_not_hide_a_regression(tmp_path: Path, capsys: py
     assert main(["diff", *pair, "--fail-over", "5"]) == 3
     out = capsys.readouterr().out
     assert out.startswith("The step is ") and "slower" in out.splitlines()[0]
-    assert "The first step of the base (" in out and "is left out as warm-up" in out
+    assert "The first step of the base (" in out and "is left out, as it may be warm-up" in out
 
 
 def test_several_recordings_of_each_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,8 @@ import pytest
 import torch_tb_profiler as ttp
 from tests.support.jobs import Job, ddp
 from tests.support.random_jobs.plan import draw_plan
-from tests.support.random_jobs.truth import JobSurfaces, JobTruth
+from tests.support.random_jobs.surfaces import JobSurfaces
+from tests.support.random_jobs.truth import JobTruth
 from tests.support.serving import Workload, serving_document
 from tests.support.serving_ranks import rank_document
 from tests.support.traces import document

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from tests.support.random_jobs.truth import found_texts
+from tests.support.random_jobs.surfaces import found_texts
 from tests.support.traces import draw
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView, parse_params

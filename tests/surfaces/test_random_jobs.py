@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from tests.support.random_jobs.plan import draw_plan
-from tests.support.random_jobs.truth import RANK_VIEWS, JobSurfaces, JobTruth
+from tests.support.random_jobs.surfaces import RANK_VIEWS, JobSurfaces
+from tests.support.random_jobs.truth import JobTruth
 from tests.surfaces.asking import Remembering, Said, Surfaces, agrees, shorten
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root

@@ -9,8 +9,9 @@ import argparse
 import sys
 
 from tests.support.random_jobs.judge import Judgment, judge_job
-from tests.support.random_jobs.plan import draw_plan
-from tests.support.random_jobs.truth import JobSurfaces, JobTruth
+from tests.support.random_jobs.surfaces import JobSurfaces
+from tests.support.random_jobs.truth import JobTruth
+from tests.support.random_jobs.variants import draw_job
 
 MIN_FOUND_SHARE = 0.95
 """Smallest share of the planted causes that must be found."""
@@ -40,8 +41,8 @@ def main() -> int:
 
 
 def _show(seed: int) -> None:
-    plan = draw_plan(seed)
-    truth = JobTruth(plan, plan.simulation.run())
+    plan = draw_job(seed)
+    truth = JobTruth.of(plan)
     surfaces = JobSurfaces(truth)
     sys.stdout.write(
         f"{plan.kind} {plan.causes} ({truth.cause_cost:.0f} µs), shared {plan.shared} "

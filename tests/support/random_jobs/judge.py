@@ -10,12 +10,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.support.random_jobs.plan import SHARED_OPERATOR, JobPlan, draw_plan
-from tests.support.random_jobs.rank_rules import RANK_RULES, WORK_NAMES
+from tests.support.random_jobs.cause_rules import CAUSE_RULES, WORK_NAMES
+from tests.support.random_jobs.device_rules import DEVICE_RULES
+from tests.support.random_jobs.diff_rules import judge_diff
+from tests.support.random_jobs.idle_rules import IDLE_RULES
+from tests.support.random_jobs.peak_rules import PEAK_RULES
+from tests.support.random_jobs.plan import SHARED_OPERATOR, JobPlan
 from tests.support.random_jobs.row_rules import judge_job_rows, judge_rank_rows
 from tests.support.random_jobs.rules import NOTABLE_SHARE, Context
 from tests.support.random_jobs.step_rules import STEP_RULES
-from tests.support.random_jobs.truth import JobSurfaces, JobTruth
+from tests.support.random_jobs.straggler_rules import STRAGGLER_RULES
+from tests.support.random_jobs.surfaces import JobSurfaces
+from tests.support.random_jobs.truth import JobTruth
+from tests.support.random_jobs.variants import draw_job
+from tests.support.random_jobs.waiting_rules import WAITING_RULES
+from tests.support.random_jobs.what_if_rules import WHAT_IF_RULES
 from tests.support.simulation.simulator import BETWEEN_OPERATOR, ODD_OPERATOR
 
 
@@ -52,7 +61,10 @@ _COUNTING_SURFACES = (
 )  # fmt: skip
 """What says how many of how many ranks were compared."""
 
-_COMPILED = [(re.compile(pattern, re.DOTALL), check) for pattern, check in (*RANK_RULES, *STEP_RULES)]
+_RULES = (
+    STRAGGLER_RULES, CAUSE_RULES, WAITING_RULES, WHAT_IF_RULES, IDLE_RULES, DEVICE_RULES, PEAK_RULES, STEP_RULES,
+)  # fmt: skip
+_COMPILED = [(re.compile(pattern, re.DOTALL), check) for rules in _RULES for pattern, check in rules]
 _CLAIMS = re.compile(
     r"\b(?:ranks?|waiting for other|straggler|network|twice as fast|saves?|idle|busy|bound|steps?|critical path)\b"
 )
@@ -62,6 +74,14 @@ _EXPLAINS = re.compile(
     r"reasons|limits|gains|no_advice|health|table$|problems|averages|\.(?:title|why|label|name)"
 )
 """Fields that say what isn't known and why, or titles; what a rule knows of them is judged all the same."""
+
+_SHARED_NAMES = {
+    "host": SHARED_OPERATOR,
+    "loading": r"data load|loads? data|DataLoader|[Ll]oader",
+    "allocator": "calls that allocate or free driver memory",
+    "copies": "copies from pageable memory|wait for copies",
+}
+"""What all ranks do -> what names it."""
 
 _END = re.compile(r"(?<=[.])\s+(?=\S)")
 
@@ -100,8 +120,8 @@ def _said_to_be_odd(texts: Sequence[tuple[str, int, str]]) -> dict[int, frozense
 
 def judge_job(seed: int) -> Judgment:
     """Draw the job of a seed and judge what every surface says of it, for a late rank and another one."""
-    plan = draw_plan(seed)
-    truth = JobTruth(plan, plan.simulation.run())
+    plan = draw_job(seed)
+    truth = JobTruth.of(plan)
     surfaces = JobSurfaces(truth)
     false, count = [], 0
     texts = list(surfaces.sentences((rank, surfaces.worker(truth, rank)) for rank in _looked_at(plan)))
@@ -122,6 +142,11 @@ def judge_job(seed: int) -> Judgment:
         count += 1
         if why is not None:
             false.append(Claim(seed, f"{table} row", rank, row, why))
+    rank = list(_looked_at(plan))[-1]
+    for sentence, why in judge_diff(truth, rank, surfaces.trace(truth, rank)):
+        count += 1
+        if why is not None:
+            false.append(Claim(seed, "diff", rank, sentence, why))
     false += _silent(plan, texts)
     everything = " ".join(text for _, _, text in texts)
     missed = list(_missed(truth, everything))
@@ -136,9 +161,9 @@ def _rows(
     """Yield (table, rank, row in words, why it is false) of what tables say of these ranks and of the job."""
     for rank in _looked_at(plan):
         worker = surfaces.worker(truth, rank)
-        slugs = ("idle/ranks", "critical_path/beside", "overview/ranks")
-        answers = [surfaces.answer(slug, worker) for slug in slugs]
-        for table, row, why in judge_rank_rows(answers[0], answers[1], answers[2], contexts[rank]):
+        idle = surfaces.answer("idle/ranks", worker) if surfaces.has_device else None
+        path, overview = (surfaces.answer(slug, worker) for slug in ("critical_path/beside", "overview/ranks"))
+        for table, row, why in judge_rank_rows(idle, path, overview, contexts[rank]):
             yield table, rank, row, why
     job = surfaces.answer("distributed", surfaces.workers[0])
     for table, row, why in judge_job_rows(job, contexts):
@@ -169,10 +194,8 @@ def _missed(truth: JobTruth, said: str) -> Iterator[str]:
     plan = truth.plan
     for cause in plan.causes if _is_notable(truth.cause_cost, truth) else ():
         rank = cause.rank
-        named = re.search(
-            rf"Ranks? [\d, and]*\b{rank}\b[\d, and]*(?: of \S+)? (?:is a|are|may be|has a slower|have slower)",
-            said,
-        )
+        is_named = "is a|are|may be|has a slower|have slower" if cause.kind == "device" else "is a|are|may be"
+        named = re.search(rf"Ranks? [\d, and]*\b{rank}\b[\d, and]*(?: of \S+)? (?:{is_named})", said)
         hidden = (rank in plan.missing or plan.late_at_times and plan.missing) and re.search(
             r"may be (?:the )?straggler|straggler's trace is missing", said
         )
@@ -184,9 +207,9 @@ def _missed(truth: JobTruth, said: str) -> Iterator[str]:
         work = re.search(WORK_NAMES.get(cause.kind, "^$"), said)
         if not (named or hidden or work) and len(plan.present) > 1:
             yield f"rank {rank} ({cause.kind}) costs {truth.cause_cost:.0f} of {truth.step:.0f} µs"
-    if plan.shared is not None and _is_notable(truth.shared_cost, truth):
-        name = SHARED_OPERATOR if plan.shared[0] == "host" else r"data load|loads? data|DataLoader|[Ll]oader"
-        if not re.search(name, said):
+    on_cpu = plan.kind == "cpu" and plan.shared is not None and plan.shared[0] == "host"  # just an operator
+    if plan.shared is not None and not on_cpu and _is_notable(truth.shared_cost, truth):
+        if not re.search(_SHARED_NAMES[plan.shared[0]], said):
             yield f"{plan.shared[0]} of all ranks costs {truth.shared_cost:.0f} of {truth.step:.0f} µs"
     outside = truth.between(plan.present[0])
     if outside > MIN_OUTSIDE_SHARE * sum(truth.durations(plan.present[0])) and BETWEEN_OPERATOR not in said:

@@ -21,11 +21,16 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tests.support.simulation.simulator import (
+    FRAME_OPERATOR,
+    FRAME_OPERATOR_SHARE,
     ODD_OPERATOR,
     Action,
+    Call,
     Collective,
+    Copy,
     Delay,
     Host,
     SimulatedKernel,
@@ -41,13 +46,40 @@ from tests.support.simulation.simulator import (
 SHARED_LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 SHARED_OPERATOR = "tokenize"
 
+_PLANTED_ACTIONS = {"allocator": Call, "copies": Copy}
+"""What all ranks do during the step, not before it -> what of the program that is."""
+
 DELAY_NAMES = {
     "host": ("prepare_batch",),
-    "frame": ("aten::sort", "prepare_batch"),
+    "frame": (FRAME_OPERATOR, "prepare_batch"),
     "loading": (SHARED_LOADER,),
     "work": ("extra_expert",),
 }
 """Kind of a delay -> names of what takes the time."""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A model as its driver names it, with what its vendor states: FLOP/s of dense bf16, bytes/s, and bytes."""
+
+    name: str
+    flops: float
+    memory: float
+    bytes: int
+
+    def shortest_us(self, product: tuple[int, int, int]) -> float:
+        """Return the µs that a bf16 product takes at the peaks of this model: its roofline."""
+        m, n, k = product
+        return max(2 * m * n * k / self.flops, 2 * (m * n + m * k + n * k) / self.memory) * 1e6
+
+
+GPUS = (
+    Gpu("NVIDIA H100 80GB HBM3", 989.4e12, 3352e9, 85 * 10**9),
+    Gpu("NVIDIA A100-SXM4-40GB", 312e12, 1555e9, 42 * 10**9),
+    Gpu("NVIDIA A100-SXM4-80GB", 312e12, 2039e9, 85 * 10**9),
+    Gpu("NVIDIA H200", 989.4e12, 4800e9, 150 * 10**9),
+    Gpu("NVIDIA L40S", 362e12, 864e9, 48 * 10**9),
+)
 
 
 @dataclass(frozen=True)
@@ -60,6 +92,8 @@ class JobPlan:
     odd      (step, µs) in which all ranks do something once
     present  the ranks whose traces are found
     ahead    rank -> µs by which its clock is ahead
+    gpu      model of the devices, None for one that nobody knows
+    cut      at which shares of the first and the last step the recording begins and ends, None if it has all
     """
 
     seed: int
@@ -70,6 +104,8 @@ class JobPlan:
     odd: tuple[int, float] | None
     present: tuple[int, ...]
     ahead: dict[int, float]
+    gpu: Gpu | None = None
+    cut: tuple[float, float] | None = None
 
     @property
     def ranks(self) -> int:
@@ -111,15 +147,20 @@ class JobPlan:
     def without(self, *, cause: bool = False, shared: bool = False) -> Simulation:
         """Return the job without its planted causes."""
         simulation = self.simulation
-        skipped = int(shared and self.shared is not None)
-        programs = [program[skipped:] for program in simulation.programs]
+        programs = simulation.programs
+        if shared and self.shared is not None:
+            planted = _PLANTED_ACTIONS.get(self.shared[0])
+            programs = [
+                program[1:] if planted is None else [each for each in program if not isinstance(each, planted)]
+                for program in programs
+            ]
         delays = () if cause else simulation.delays
         return replace(simulation, programs=programs, delays=delays, _ends={}, _arrived={})
 
-    def scaled(self, kind: type[SimulatedKernel | Host | Collective], factor: float) -> Simulation:
+    def scaled(self, kind: type[SimulatedKernel | Host | Collective | Copy | Call], factor: float) -> Simulation:
         """Return the job with all kernels, or all collectives, that many times as long."""
         programs = [
-            [replace(each, us=each.us * factor) if isinstance(each, kind) else each for each in program]
+            [self._scale(each, factor) if isinstance(each, kind) else each for each in program]
             for program in self.simulation.programs
         ]
         scaled = {SimulatedKernel: ("work",), Host: ("host", "frame", "loading")}.get(kind, ())
@@ -130,6 +171,13 @@ class JobPlan:
         if odd is not None and kind is Host:
             odd = odd[0], odd[1] * factor
         return replace(self.simulation, programs=programs, delays=delays, odd=odd, _ends={}, _arrived={})
+
+    def _scale(self, action: Any, factor: float) -> Any:
+        """Return an action that takes so many times as long, but no less than its roofline allows."""
+        us = action.us * factor
+        if isinstance(action, SimulatedKernel) and action.product is not None and self.gpu is not None:
+            us = max(us, min(action.us, self.gpu.shortest_us(action.product)))
+        return replace(action, us=us)
 
     def of_rank(self, rank: int, latencies: Sequence[float]) -> Simulation:
         """Return the job of one rank, whose collectives take that long whatever the others do."""
@@ -145,12 +193,18 @@ class JobPlan:
 
     @staticmethod
     def without_named(name: str, simulation: Simulation) -> Simulation:
-        """Return a job without kernels, host code or data loading of that name."""
+        """Return a job without what has that name; a frame without its operator keeps the rest."""
         programs = [
             [each for each in program if isinstance(each, Collective) or getattr(each, "name", "") != name]
             for program in simulation.programs
         ]
-        delays = [each for each in simulation.delays if name not in DELAY_NAMES.get(each.kind, ())]
+        delays = [
+            replace(each, us=each.us * (1 - FRAME_OPERATOR_SHARE))
+            if each.kind == "frame" and name == FRAME_OPERATOR
+            else each
+            for each in simulation.delays
+            if name not in DELAY_NAMES.get(each.kind, ()) or each.kind == "frame" and name == FRAME_OPERATOR
+        ]
         odd = None if name == ODD_OPERATOR else simulation.odd
         return replace(simulation, programs=programs, delays=delays, odd=odd, _ends={}, _arrived={})
 
@@ -162,7 +216,7 @@ class JobPlan:
 
 
 def draw_plan(seed: int) -> JobPlan:
-    """Draw the job of a seed."""
+    """Draw the job of a seed, of which `variants` makes others."""
     dice = random.Random(seed)
     programs = _programs(dice)
     ranks, steps = len(programs), dice.randint(4, 8)

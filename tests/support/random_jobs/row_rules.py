@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.support.random_jobs.plan import SHARED_LOADER
-from tests.support.random_jobs.rules import Context
-from tests.support.random_jobs.step_rules import simulated_name
+from tests.support.random_jobs.rules import Context, simulated_name
 
 Row = tuple[str, str, str | None]
 """Table, the row in words, and why it is false (None if it isn't)."""
@@ -15,7 +14,8 @@ Row = tuple[str, str, str | None]
 
 def judge_rank_rows(idle: Any, path: Any, overview: Any, context: Context) -> Iterator[Row]:
     """Yield the rows of Idle time, Critical path and Overview of one rank."""
-    yield from _idle_rows(idle, context.on_device(0))
+    if idle is not None:
+        yield from _idle_rows(idle, context.on_device(0))
     yield from _path_rows(path, context)
     yield from _category_rows(overview, context)
 
@@ -89,9 +89,10 @@ def judge_job_rows(job: Any, contexts: Mapping[int, Context]) -> Iterator[Row]:
     for row in job.averages:
         context = contexts[row.rank]
         truth = context.truth
+        computes = truth.computation if context.plan.kind != "cpu" else truth.in_operators
         for said, time, what in (
             (row.duration_ns, truth.typical, "the step"),
-            (row.computation_ns + row.overlap_ns, truth.computation, "computation"),
+            (row.computation_ns + row.overlap_ns, computes, "computation"),
             (row.exposed_ns, truth.exposed, "exposed communication"),
         ):
             true = time(row.rank, context.odd)

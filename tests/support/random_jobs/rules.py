@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from tests.support.random_jobs.plan import SHARED_LOADER
 from tests.support.random_jobs.truth import JobTruth
 
 TOLERANCE = 0.1
@@ -41,7 +42,7 @@ class Context:
         odd_of: Mapping[int, frozenset[int]] | None = None,
     ) -> None:
         self.truth, self.plan, self.rank = truth, truth.plan, rank
-        self.odd = odd | {*truth.planted_odd}
+        self.odd = odd | {*truth.planted_odd, *truth.left_out}
         self._odd_of = odd_of or {}
         self.typical = truth.typical(rank, self.odd)
         self.slack = _SLACK_SHARE * truth.step
@@ -52,7 +53,7 @@ class Context:
 
     def odd_of(self, rank: int) -> frozenset[int]:
         """Return the odd steps of any rank."""
-        return self._odd_of.get(rank, self.odd) | {*self.truth.planted_odd}
+        return self._odd_of.get(rank, self.odd) | {*self.truth.planted_odd, *self.truth.left_out}
 
     def close(self, said: float, true: float, what: str) -> str | None:
         """Return why a number is wrong, or None."""
@@ -102,3 +103,14 @@ def ratio(text: str) -> float:
 def nothing_else(match: re.Match[str], context: Context) -> str | None:
     """Accept a sentence that claims nothing beyond what the rules of its neighbors check."""
     return None
+
+
+def simulated_name(name: str) -> str | None:
+    """Return what the simulation calls it; None for what contains more than one thing."""
+    if re.search("[Dd]ata loading|DataLoader", name):
+        return SHARED_LOADER
+    if name == "All communication":
+        return "communication"
+    return (
+        re.sub(r" \(train\.py:\d+\)$", "", name) if re.fullmatch(r"[\w:]+(?: \(train\.py:\d+\))?", name) else None
+    )

@@ -1,43 +1,17 @@
-"""What is true of a random job, computed from its simulation the slow way, and what every surface says of it."""
+"""What is true of a random job, computed from its simulation the slow way."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import msgspec
-import numpy as np
-
-from tests.support.jobs import ready_member
 from tests.support.random_jobs.plan import JobPlan
 from tests.support.simulation.files import RecordedJob, RecordedSpan
-from tests.support.simulation.simulator import Collective, Delay, Host, SimulatedKernel, Simulation
-from tests.support.traces import read_bytes
-from torch_tb_profiler.analyses.distributed.job_path import RankPath, reduce_path
-from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
-from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
-from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.cli.screens import screen_of
-from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.summary import as_markdown, summarize
-from torch_tb_profiler.view import Member, Members, RankView, RunView, TraceView, parse_params
-from torch_tb_profiler.views import find_view
-from torch_tb_profiler.views._shared.text import Phrase, plain
+from tests.support.simulation.simulator import Call, Collective, Copy, Host, SimulatedKernel, Simulation
 
 Interval = tuple[float, float]
-
-RANK_VIEWS = (
-    "overview", "overview/ranks", "idle", "idle/ranks", "critical_path", "critical_path/beside", "kernels",
-    "operators", "trace", "roofline",
-)  # fmt: skip
-"""The views about one rank that the simulation records something for."""
-
-_ADVICE_LINE = re.compile(r"\d+\. \*\*(?P<title>.+)\*\* \((?P<gain>.+), \S+\): (?P<text>.+)")
-_BULLET = re.compile(r"^(?:- |## )(?:advice: )?(?:node\d+_\d+: )?(?:(?:info|warning|error): )?")
 
 
 def union_us(intervals: Iterable[Interval]) -> float:
@@ -79,6 +53,31 @@ class JobTruth:
     job: RecordedJob
     device: int | None = None
 
+    @classmethod
+    def of(cls, plan: JobPlan) -> JobTruth:
+        """Simulate a plan."""
+        job = plan.simulation.run()
+        if plan.gpu is not None:
+            job = replace(job, device_name=plan.gpu.name, device_bytes=plan.gpu.bytes)
+        return cls(plan, job)
+
+    @cached_property
+    def recorded(self) -> RecordedJob:
+        """What the profilers record of the job."""
+        if self.plan.cut is None:
+            return self.job
+        first, last = self._spans(0, "step")[0], self._spans(0, "step")[-1]
+        begin, end = (
+            step.start + share * (step.end - step.start)
+            for step, share in zip((first, last), self.plan.cut, strict=True)
+        )
+        return self.job.between(begin, end)
+
+    @property
+    def left_out(self) -> tuple[int, ...]:
+        """The steps that are recorded in part."""
+        return () if self.plan.cut is None else (0, self.steps - 1)
+
     def on_device(self, device: int) -> JobTruth:
         """Return the truth of one device of each process; the first one communicates."""
         return replace(self, device=device)
@@ -102,9 +101,13 @@ class JobTruth:
         """What more rows of a rank cost the job per step beyond as many rows on every rank."""
         simulation = self.plan.simulation
         ranks = range(len(simulation.programs))
-        more = sum(each.factor - 1 for each in simulation.delays if each.kind == "rows") / len(ranks)
-        others = [each for each in simulation.delays if each.kind != "rows"]
-        even = [Delay("rows", rank, factor=1 + more) for rank in ranks]
+        larger = [each for each in simulation.delays if each.steps is None and each.kind in ("rows", "larger")]
+        others = [each for each in simulation.delays if each not in larger]
+        even = [
+            replace(each, rank=rank, factor=1 + (each.factor - 1) / len(ranks))
+            for each in larger
+            for rank in ranks
+        ]
         return self._cost(replace(simulation, delays=[*others, *even], _ends={}, _arrived={}))
 
     def cost_of(self, ranks: Collection[int]) -> float:
@@ -126,9 +129,15 @@ class JobTruth:
         """Return the mean step with kernels of all ranks that many times as long."""
         return self._step(self.plan.scaled(SimulatedKernel, factor))
 
+    def with_device_work(self, factor: float) -> float:
+        """Return the mean step with kernels and copies of all ranks that many times as long."""
+        copied = replace(self.plan, simulation=self.plan.scaled(Copy, factor))
+        return self._step(copied.scaled(SimulatedKernel, factor))
+
     def with_host(self, factor: float) -> float:
-        """Return the mean step with host code of all ranks that many times as long."""
-        return self._step(self.plan.scaled(Host, factor))
+        """Return the mean step with host code of all ranks, and their calls, that many times as long."""
+        called = replace(self.plan, simulation=self.plan.scaled(Call, factor))
+        return self._step(called.scaled(Host, factor))
 
     def with_transfers(self, factor: float) -> float:
         """Return the mean step with transfers that many times as long."""
@@ -139,11 +148,20 @@ class JobTruth:
 
         That differs between the steps: in one it waits for others, in the next it may be late itself.
         """
+        return self._saved_alone(rank, odd, lambda alone: self.plan.without_named(name, alone))
+
+    def saved_alone_by_shared(self, rank: int, odd: Collection[int]) -> float:
+        """What a step of a rank saves without what all ranks do, if its communication takes as long."""
+        return self._saved_alone(
+            rank, odd, lambda alone: replace(self.plan, simulation=alone).without(shared=True)
+        )
+
+    def _saved_alone(self, rank: int, odd: Collection[int], change: Callable[[Simulation], Simulation]) -> float:
         usual = [number for number in range(self.steps) if number not in odd]
         saved = 0.0
         for number in usual:
             alone = self.plan.of_rank(rank, self._latencies(rank, number))
-            without = self.plan.without_named(name, alone)
+            without = change(alone)
             saved += _durations(alone)[number] - _durations(without)[number]
         return saved / len(usual)
 
@@ -209,6 +227,19 @@ class JobTruth:
 
     def busy(self, rank: int, odd: Collection[int]) -> float:
         """Time of a typical step in which a rank's device does anything."""
+        return self._exclusive(self._on_device(rank), [], rank, odd)
+
+    def device_work(self, rank: int, odd: Collection[int]) -> float:
+        """Time of a typical step in which a rank's device computes or copies."""
+        return self._exclusive(self._computation(rank) + self._copies(rank), [], rank, odd)
+
+    def copies_alone(self, rank: int, odd: Collection[int]) -> float:
+        """Time of a typical step in which a device copies and does nothing else."""
+        others = self._computation(rank) + self._collectives(rank)
+        return self._exclusive(self._copies(rank), others, rank, odd)
+
+    def kernels_run(self, rank: int, odd: Collection[int]) -> float:
+        """Time of a typical step in which any kernel runs, of computation or communication."""
         return self._exclusive(self._computation(rank) + self._collectives(rank), [], rank, odd)
 
     def computation(self, rank: int, odd: Collection[int]) -> float:
@@ -222,32 +253,58 @@ class JobTruth:
     def idle_while(self, rank: int, kinds: Collection[str], odd: Collection[int]) -> float:
         """Time of a typical step in which a rank's device idles while the host is in spans of these kinds."""
         host = [(span.start, span.end) for kind in kinds for span in self._spans(rank, kind)]
-        return self._exclusive(host, self._computation(rank) + self._collectives(rank), rank, odd)
+        return self._exclusive(host, self._on_device(rank), rank, odd)
+
+    def in_operators(self, rank: int, odd: Collection[int]) -> float:
+        """Time of a typical step in which a rank without a device computes."""
+        return self.idle_while(rank, ("host",), odd)
 
     def host_time(self, rank: int, name: str, odd: Collection[int]) -> float:
         """Time of a typical step that the host spends in what has this name."""
         spans = [(each.start, each.end) for each in self.job.spans[rank] if each.name == name]
         return self._exclusive(spans, [], rank, odd)
 
+    def products(self, rank: int, odd: Collection[int]) -> tuple[float, float, float]:
+        """Return the FLOP, the µs and the fewest possible µs of a typical step's matrix products."""
+        assert self.plan.gpu is not None
+        steps = [step for i, step in enumerate(self._spans(rank, "step")) if i not in odd]
+        flops = time = shortest = 0.0
+        for span in self._spans(rank, "kernel"):
+            if span.product is not None and any(step.start <= span.launch < step.end for step in steps):
+                m, n, k = span.product
+                flops += 2.0 * m * n * k
+                time += span.end - span.start
+                shortest += self.plan.gpu.shortest_us(span.product)
+        return flops / len(steps), time / len(steps), shortest / len(steps)
+
+    def summed(self, rank: int, kinds: Collection[str], name: str, odd: Collection[int]) -> float:
+        """Return the time per step of spans that the host launched in it, each for itself; of any name if ""."""
+        steps = self._spans(rank, "step")
+        kept = [(step.start, step.end) for number, step in enumerate(steps) if number not in odd]
+        spans = [span for kind in kinds for span in self._spans(rank, kind) if not name or span.name == name]
+        times = [span.end - span.start for span in spans if any(start <= span.launch < end for start, end in kept)]
+        return sum(times) / len(kept)
+
     def kernel_shares(self, rank: int) -> dict[str, float]:
         """The share of each name in the kernel time of the whole trace, collectives by their type."""
         times: dict[str, float] = {}
-        for span in self.job.spans[rank]:
+        for span in self.recorded.spans[rank]:
             if span.kind in ("kernel", "collective"):
                 times[span.name] = times.get(span.name, 0.0) + span.end - span.start
         return {name: time / sum(times.values()) for name, time in times.items()}
 
     def waiting(self, rank: int, odd: Collection[int]) -> float:
         """Time of a typical step in which a rank is in a collective, but neither computes nor moves data."""
-        return self._exclusive(self._collectives(rank), self._computation(rank) + self._transfers(rank), rank, odd)
+        others = self._computation(rank) + self._copies(rank) + self._transfers(rank)
+        return self._exclusive(self._collectives(rank), others, rank, odd)
 
     def transfer(self, rank: int, odd: Collection[int]) -> float:
         """Time of a typical step in which a rank moves data without computing."""
-        return self._exclusive(self._transfers(rank), self._computation(rank), rank, odd)
+        return self._exclusive(self._transfers(rank), self._computation(rank) + self._copies(rank), rank, odd)
 
     def exposed(self, rank: int, odd: Collection[int]) -> float:
-        """Time of a typical step in which a rank is in a collective without computing."""
-        return self._exclusive(self._collectives(rank), self._computation(rank), rank, odd)
+        """Time of a typical step in which a rank is in a collective without computing or copying."""
+        return self._exclusive(self._collectives(rank), self._computation(rank) + self._copies(rank), rank, odd)
 
     def _exclusive(
         self, counted: list[Interval], others: list[Interval], rank: int, odd: Collection[int]
@@ -269,6 +326,12 @@ class JobTruth:
         counted = range(self.devices) if self.device is None else (self.device,)
         return [(span.start, span.end) for span in self._spans(rank, "kernel") if span.device in counted]
 
+    def _copies(self, rank: int) -> list[Interval]:
+        return [(span.start, span.end) for span in self._spans(rank, "copy") if not self.device]
+
+    def _on_device(self, rank: int) -> list[Interval]:
+        return self._computation(rank) + self._copies(rank) + self._collectives(rank)
+
     def _collectives(self, rank: int) -> list[Interval]:
         return [(span.start, span.end) for span in self._communicating(rank)]
 
@@ -285,119 +348,3 @@ class JobTruth:
             for span in self._communicating(rank):
                 last[span.key] = max(last.get(span.key, 0.0), span.start)
         return last
-
-
-class JobSurfaces:
-    """What is said of a job: the answers of all views that compare its ranks, and the summary."""
-
-    run, span, hang = "job", "1", None
-
-    def __init__(self, truth: JobTruth) -> None:
-        plan = truth.plan
-        self.ranks = plan.present
-        self._traces: dict[str, Trace] = {}
-        members, paths = [], []
-        for rank in plan.present:
-            trace = read_bytes(truth.job.file(rank, ahead=plan.ahead.get(rank, 0.0)))
-            worker = self.worker(truth, rank)
-            self._traces[worker] = trace
-            members.append(ready_member(worker, rank, trace))
-            path = reduce_path(trace)
-            paths.append(Member(worker, rank, "1", "ready", None, path, members[-1].details))
-        self._members: dict[str, Members[Any]] = {
-            RankSummary.__name__: Members(members), RankPath.__name__: Members(paths),
-        }  # fmt: skip
-        self._answers: dict[tuple[str, str], Any] = {}
-
-    @staticmethod
-    def worker(truth: JobTruth, rank: int) -> str:
-        """Return the name of a rank's worker."""
-        return f"node{rank // truth.plan.simulation.per_host}_{1000 + rank}"
-
-    @property
-    def workers(self) -> list[str]:
-        return list(self._traces)
-
-    def odd_steps(self, truth: JobTruth, rank: int) -> frozenset[int]:
-        """Return the odd steps of a rank, which the views about it name."""
-        return frozenset(np.flatnonzero(step_kinds(self._traces[self.worker(truth, rank)]).odd).tolist())
-
-    def answer(self, slug: str, worker: str) -> Any:
-        """Return what a view answers for a worker without parameters."""
-        key = slug, worker
-        if key not in self._answers:
-            self._answers[key] = self._build(slug, worker)
-        return self._answers[key]
-
-    def _build(self, slug: str, worker: str) -> Any:
-        view = find_view(slug)
-        params = parse_params(view.params, {})
-        if isinstance(view, TraceView):
-            if slug in ("memory", "modules"):
-                raise NotFoundError("the simulation records no memory and no modules")
-            return view.build(self._traces[worker], params)
-        if isinstance(view, RankView):
-            members = self._members[view.reduction.type.__name__]
-            return view.build(self.answer(view.alone.slug, worker), worker, members, params)
-        assert isinstance(view, RunView)
-        return view.build(self._members[view.reduction.type.__name__], params)
-
-    def sentences(self, rank_workers: Iterable[tuple[int, str]]) -> Iterator[tuple[str, int, str]]:
-        """Yield (surface, rank, text) of everything said of these ranks and of the job.
-
-        Every text of an answer counts, wherever it stands in it: the page, HTTP, the API, the report and MCP show
-        these very texts. What the command line writes itself is read from what it prints.
-        """
-        ranks = list(rank_workers)
-        first_rank, first = ranks[0]
-        for slug in ("distributed", "critical_path/ranks"):
-            yield from self._texts_of(slug, first_rank, first)
-        for rank, worker in ranks:
-            for slug in RANK_VIEWS:
-                yield from self._texts_of(slug, rank, worker)
-            for advice in self.answer("overview/ranks", worker).recommendations:
-                yield "advice", rank, f"{plain(advice.title)}: {advice.gain}"
-            rows = self.answer("idle/ranks", worker).causes[:3]
-            yield "idle table", rank, ", ".join(row.subject for row in rows if row.subject)
-        yield from self._summary_texts(first_rank)
-
-    def _texts_of(self, slug: str, rank: int, worker: str) -> Iterator[tuple[str, int, str]]:
-        payload = self.answer(slug, worker)
-        for path, each in found_texts(payload, ""):
-            yield slug + path, rank, each
-        tab = slug if slug == "critical_path/ranks" else slug.partition("/")[0]
-        screen = screen_of(tab, json.loads(msgspec.json.encode(payload)))
-        for sentence in (*screen.sentences, *screen.notes):
-            yield f"{slug} table", rank, sentence
-        for label, value in screen.facts:
-            yield f"{slug} table", rank, f"{label}: {value}"
-
-    def _summary_texts(self, rank: int) -> Iterator[tuple[str, int, str]]:
-        summary = summarize(self)
-        for text in (*summary.headline, summary.communication.text if summary.communication else ""):
-            yield "summary", rank, text
-        for line in as_markdown(summary).replace("\\<", "<").splitlines():
-            names = (f"{worker}{end}" for worker in self.workers for end in ":)")
-            named = next((i // 2 for i, name in enumerate(names) if name in line), None)
-            about = rank if named is None else self.ranks[named]
-            advice = _ADVICE_LINE.fullmatch(line)
-            if advice is not None:
-                yield "advice", about, f"{advice['title']}: {advice['gain']}"
-                yield "summary.text", about, advice["text"]
-            elif line and not line.startswith("|"):
-                yield "summary", about, _BULLET.sub("", line)
-
-
-def found_texts(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Yield (path of the field, text) of all sentences in an answer."""
-    if isinstance(value, tuple) and value and all(isinstance(each, Phrase) for each in value):
-        yield path, plain(value)
-    elif isinstance(value, msgspec.Struct):
-        for name in value.__struct_fields__:
-            yield from found_texts(getattr(value, name), f"{path}.{name}")
-    elif isinstance(value, Mapping):
-        for name, each in value.items():
-            yield from found_texts(each, f"{path}.{name}")
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from found_texts(each, path)

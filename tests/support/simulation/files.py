@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.support.jobs import ready_member
@@ -13,6 +13,11 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Members
 
 BASE_NS = 1_700_000_000_000_000_000
+SYNC_US = 4.0
+"""From the end of the work that the host waits for to the return of the call, if it is recorded."""
+
+_ON_DEVICE = ("kernel", "gpu_memcpy")
+_LAUNCHED = ("kernel", "copy", "collective")
 _KERNELS = {"allreduce": "AllReduce", "_allgather_base": "AllGather", "_reduce_scatter_base": "ReduceScatter"}
 
 
@@ -22,6 +27,8 @@ class RecordedSpan:
 
     launch  when the host launched it; size: of its work, 1 for the usual one
     device  of the process, on which a kernel runs
+    product  (m, n, k) of the matrix product that a kernel computes in bf16, if it does
+    in_graph  it was launched with others, by a graph
     """
 
     kind: str
@@ -33,14 +40,30 @@ class RecordedSpan:
     key: Any = None
     size: float = 1.0
     device: int = 0
+    product: tuple[int, int, int] | None = None
+    in_graph: bool = False
 
 
 @dataclass
 class RecordedJob:
-    """The spans of every rank of a simulated job."""
+    """The spans of every rank of a simulated job, and what its devices are."""
 
     spans: list[list[RecordedSpan]]
     per_host: int
+    device_name: str = "Simulated GPU"
+    device_bytes: int = 2**34
+
+    def between(self, begin: float, end: float) -> RecordedJob:
+        """Return what a profiler records that runs from `begin` to `end`: what lies within, whole steps only."""
+        kept = [
+            [
+                replace(span, launch=span.launch if span.launch >= begin else 0.0)
+                for span in spans
+                if begin <= span.start and span.end <= end
+            ]
+            for spans in self.spans
+        ]
+        return replace(self, spans=kept)
 
     @property
     def end(self) -> float:
@@ -85,25 +108,34 @@ class RecordedJob:
             info["pg_config"] = configured
         count = 1 + max((span.device for span in self.spans[rank]), default=0)
         devices = [
-            {"id": rank % self.per_host + number, "name": "Simulated GPU", "totalGlobalMem": 2**34}
+            {"id": rank % self.per_host + number, "name": self.device_name, "totalGlobalMem": self.device_bytes}
             for number in range(count)
         ]
         head = {"distributedInfo": info, "baseTimeNanoseconds": BASE_NS, "deviceProperties": devices}
         events: list[dict[str, Any]] = []
-        for correlation, span in enumerate(self.spans[rank], 1):
-            events += _events(span, correlation, rank, metadata)
+        graphs: dict[float, int] = {}  # launch of a graph -> its correlation
+        for number, span in enumerate(self.spans[rank], 1):
+            correlation = graphs.setdefault(span.launch, number) if span.in_graph else number
+            drawn = _events(span, correlation, rank, metadata)
+            if span.in_graph:  # the launch once, and no operators
+                drawn = [each for each in drawn if each["cat"] == "kernel" or correlation == number]
+            # What was launched before the recording has neither operator nor call.
+            events += [
+                each for each in drawn if span.kind not in _LAUNCHED or span.launch or "device" in each["args"]
+            ]
         for event in events:
             start, end = (t + ahead + drift * t for t in (event["ts"], event["ts"] + event["dur"]))
-            event["ts"], event["dur"] = round(start, 3), round(end - start, 3)
+            # Begin and end are rounded, not the duration: else a call would outlast the begin of the next by 1 ns.
+            event["ts"], event["dur"] = round(start, 3), round(round(end, 3) - round(start, 3), 3)
         return document(events, **(head if metadata else {**head, "distributedInfo": info}))
 
 
 def _events(span: RecordedSpan, correlation: int, rank: int, metadata: bool) -> list[dict[str, Any]]:
     def event(category: str, name: str, start: float, end: float, tid: int = 1, **args: Any) -> dict[str, Any]:
-        pid = span.device if category == "kernel" else 1000 + rank
+        pid = span.device if category in _ON_DEVICE else 1000 + rank
         return {
             "ph": "X", "cat": category, "name": name, "ts": start, "dur": end - start, "pid": pid, "tid": tid,
-            "args": {"device": span.device, **args} if category == "kernel" else args,
+            "args": {"device": span.device, **args} if category in _ON_DEVICE else args,
         }  # fmt: skip
 
     if span.kind == "step":
@@ -112,12 +144,25 @@ def _events(span: RecordedSpan, correlation: int, rank: int, metadata: bool) -> 
         return [event("python_function", span.name, span.start, span.end)]
     if span.kind in ("host", "load", "between"):
         return [event("user_annotation" if span.kind == "load" else "cpu_op", span.name, span.start, span.end)]
-    if span.kind == "sync":
+    if span.kind in ("sync", "call"):
         return [event("cuda_runtime", span.name, span.start, span.end)]
-    launch = event("cuda_runtime", "cudaLaunchKernel", span.launch + 1, span.launch + 2, correlation=correlation)
-    if span.kind == "kernel":
+    facts: dict[str, Any] = {}
+    if span.kind == "copy":
         return [
-            event("cpu_op", f"aten::{span.name}", span.launch, span.launch + 4),
+            event("cpu_op", "aten::copy_", span.launch, span.end + SYNC_US + 1),
+            event("cuda_runtime", "cudaMemcpyAsync", span.launch + 1, span.launch + 3, correlation=correlation),
+            event("gpu_memcpy", span.name, span.start, span.end, 7, stream=7, correlation=correlation),
+        ]
+    call = "cudaGraphLaunch" if span.in_graph else "cudaLaunchKernel"
+    launch = event("cuda_runtime", call, span.launch + 1, span.launch + 2, correlation=correlation)
+    if span.kind == "kernel":
+        operator = f"aten::{span.name}"
+        if span.product is not None:
+            m, n, k = span.product
+            operator, facts = "aten::mm", {"Input Dims": [[m, k], [k, n]], "Input type": ["c10::BFloat16"] * 2}
+        launched = [] if span.in_graph else [event("cpu_op", operator, span.launch, span.launch + 4, **facts)]
+        return [
+            *launched,
             launch,
             event(
                 "kernel",
@@ -133,7 +178,6 @@ def _events(span: RecordedSpan, correlation: int, rank: int, metadata: bool) -> 
     op, name = span.collective, span.name
     if name == "send" and rank == op.ranks[1]:
         name = "recv"
-    facts: dict[str, Any] = {}
     if metadata:
         size = len(op.ranks)
         factor = {"_allgather_base": size, "_reduce_scatter_base": 1 / size}.get(name, 1)

@@ -16,25 +16,29 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tests.support.simulation.files import RecordedJob, RecordedSpan
+from tests.support.simulation.files import SYNC_US, RecordedJob, RecordedSpan
 
 ODD_OPERATOR = "save_checkpoint"
 BETWEEN_OPERATOR = "evaluate"
-LAUNCH_US = 5.0
-SYNC_US = 4.0
-"""From the end of the work that the host waits for to the return of the call, if it is recorded."""
+FRAME_OPERATOR, FRAME_OPERATOR_SHARE = "aten::sort", 2 / 3
+"""The operator in the Python frame of a delay, and its share of the frame."""
 
+LAUNCH_US = 5.0
 START_US = 1_000_000.0
 """Time of the job's first event."""
 
 
 @dataclass(frozen=True)
 class SimulatedKernel:
-    """A kernel on the compute stream of one of the process's devices."""
+    """A kernel on the compute stream of one of the process's devices.
+
+    product  (m, n, k) of the matrix product that it computes in bf16, None if it computes anything else
+    """
 
     name: str
     us: float
     device: int = 0
+    product: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,24 @@ class Sync:
     """Makes the host wait for the compute streams of all devices."""
 
 
-Action = SimulatedKernel | Host | Collective | Wait | Sync
+@dataclass(frozen=True)
+class Call:
+    """A runtime call that takes `us`, after it has waited for the compute streams if it `waits`."""
+
+    name: str
+    us: float
+    waits: bool = False
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy on the compute stream between the device and memory that isn't pinned; the host waits for it."""
+
+    us: float
+    to_device: bool = False
+
+
+Action = SimulatedKernel | Host | Collective | Wait | Sync | Call | Copy
 
 
 @dataclass(frozen=True)
@@ -113,6 +134,7 @@ class Simulation:
     between   (every, µs): after so many steps each, but not after the last, all ranks run BETWEEN_OPERATOR outside
               of the steps, equally long
     accumulates  gradients are reduced and applied in every so many steps only
+    graphs    kernels between which the host does nothing else are launched at once, as a CUDA graph
     """
 
     programs: Sequence[Sequence[Action]]
@@ -127,6 +149,7 @@ class Simulation:
     odd: tuple[int, float] | None = None
     between: tuple[int, float] | None = None
     accumulates: int = 1
+    graphs: bool = False
     _ends: dict[object, float] = field(default_factory=dict)
     _arrived: dict[object, dict[int, float]] = field(default_factory=dict)
 
@@ -162,6 +185,7 @@ class Simulation:
         last: dict[object, object] = {}
         numbers: dict[object, int] = {}
         pending: list[object] = []
+        graph: float | None = None  # when the graph was launched that the kernel is in
         for step in range(self.steps):
             begin = host
             extra, program = self._delay_actions(rank, step), self.program_of(rank, step)
@@ -170,23 +194,26 @@ class Simulation:
                 rng = random.Random(f"{self.seed} {rank} {step} {position}")
                 varies = self.jitter and not (self.odd is not None and action == Host(ODD_OPERATOR, self.odd[1]))
                 variation = max(1 + rng.gauss(0, self.jitter), 0.1) if varies else 1.0
+                graph = graph if isinstance(action, SimulatedKernel) and self.graphs else None
                 if isinstance(action, Host):
                     action_start, host = host, host + action.us * variation
                     if action.frame:
                         spans.append(RecordedSpan("frame", action.frame, action_start, host))
-                        action_start = host - 2 / 3 * (host - action_start)
+                        action_start = host - FRAME_OPERATOR_SHARE * (host - action_start)
                     if action.name:
                         kind = "load" if action.load else "host"
                         spans.append(RecordedSpan(kind, action.name, action_start, host))
                 elif isinstance(action, SimulatedKernel):
-                    start = max(host + 2, second if action.device else compute)
+                    launch = host if graph is None else graph
+                    start = max(launch + 2, second if action.device else compute)
                     end = start + action.us * variation * self._duration_factor(rank, step, action.name)
                     compute, second = (compute, end) if action.device else (end, second)
                     size = self._duration_factor(rank, step, action.name, ("larger", "rows"))
-                    spans.append(
-                        RecordedSpan("kernel", action.name, start, end, host, size=size, device=action.device)
-                    )
-                    host += LAUNCH_US
+                    span = RecordedSpan("kernel", action.name, start, end, launch, size=size, device=action.device)
+                    span.product, span.in_graph = action.product, self.graphs
+                    spans.append(span)
+                    host += LAUNCH_US if graph is None else 0.0
+                    graph = launch if self.graphs else None
                 elif isinstance(action, Collective):
                     stream = (action.group, action.ranks if action.name == "send" else ())
                     number = numbers[action.group, action.ranks] = numbers.get((action.group, action.ranks), 0) + 1
@@ -206,6 +233,17 @@ class Simulation:
                         compute = max(compute, self._ends[launched] + 1)
                         second = max(second, self._ends[launched] + 1) if action.everywhere else second
                     pending = []
+                elif isinstance(action, Call):
+                    begin_call = host
+                    host = (max(host, compute, second) if action.waits else host) + action.us * variation
+                    spans.append(RecordedSpan("call", action.name, begin_call, host))
+                elif isinstance(action, Copy):
+                    start = max(host + 3, compute)
+                    compute = start + action.us * variation
+                    name = "HtoD (Pageable -> Device)" if action.to_device else "DtoH (Device -> Pageable)"
+                    spans.append(RecordedSpan("copy", f"Memcpy {name}", start, compute, host))
+                    spans.append(RecordedSpan("sync", "cudaStreamSynchronize", host + 4, compute + SYNC_US))
+                    host = compute + SYNC_US + 1
                 else:
                     end = max(host, compute, second)
                     if self.syncs:
@@ -241,7 +279,7 @@ class Simulation:
                 elif delay.kind == "stall":
                     extra.append(Host("", delay.us))
                 elif delay.kind == "frame":
-                    extra.append(Host("aten::sort", delay.us, frame="/job/train.py(42): prepare_batch"))
+                    extra.append(Host(FRAME_OPERATOR, delay.us, frame="/job/train.py(42): prepare_batch"))
                 elif delay.kind == "loading":
                     extra.append(
                         Host("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", delay.us, True)
@@ -346,3 +384,30 @@ def on_two_devices(program: Sequence[Action], share: float, waits: bool = True) 
         if isinstance(action, SimulatedKernel):
             both.append(replace(action, us=share * action.us, device=1))
     return both
+
+
+def mixture_of_experts(ranks: int, layers: int = 2) -> list[list[Action]]:
+    """Return programs that send tokens to the experts of all ranks and back, twice per layer and direction."""
+    everyone = tuple(range(ranks))
+    program: list[Action] = [Host("forward", 50)]
+    for direction in ("forward", "backward"):
+        for _ in range(layers):
+            program += [SimulatedKernel(f"attention_{direction}", 700)]
+            program += [Collective("all_to_allv", everyone, "ep", 150, 400_000), Wait()]
+            program += [SimulatedKernel(f"expert_{direction}", 1500)]
+            program += [Collective("all_to_allv", everyone, "ep", 150, 400_000), Wait()]
+    program += [Collective("allreduce", everyone, "dp", 300, 1_000_000), Wait()]
+    return [[*program, SimulatedKernel("adam", 300), Sync()] for _ in everyone]
+
+
+def with_micro_batches(programs: Sequence[Sequence[Action]], batches: int) -> list[list[Action]]:
+    """Return programs that accumulate gradients of that many batches per step, and exchange those of the last."""
+    accumulated = []
+    for program in programs:
+        alone = [
+            each
+            for each in program
+            if not isinstance(each, Collective | Wait | Sync) and getattr(each, "name", "") != "adam"
+        ]
+        accumulated.append([*alone * (batches - 1), *program])
+    return accumulated

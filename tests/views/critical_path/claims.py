@@ -8,7 +8,7 @@ from functools import partial
 from tests.analyses.overview.kernel_calls import H100, SM90, STEP, events, product
 from tests.analyses.overview.kernel_calls import SYNC as SYNC_OF_STEP
 from tests.support.claims import Claim, Said, launched, repeat, said_by
-from tests.support.random_jobs.truth import found_texts
+from tests.support.random_jobs.surfaces import found_texts
 from tests.support.simulation.simulator import Delay, Simulation, ddp
 from tests.support.traces import event, read
 from tests.views.critical_path.test_beside import answers, faster_network

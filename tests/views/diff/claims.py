@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.support.claims import Claim, Said
 from tests.support.diffs import compare, noise
-from tests.support.random_jobs.truth import found_texts
+from tests.support.random_jobs.surfaces import found_texts
 from tests.support.recordings import Op, record
 from tests.views.diff.test_comparable import training
 from tests.views.diff.test_work import mm, side

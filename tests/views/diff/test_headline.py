@@ -128,7 +128,7 @@ def test_notes_say_how_the_recordings_differ() -> None:
 def test_notes_mention_warm_up_and_correlated_steps() -> None:
     base = replace(SIDE, warm_up_ns=[160 * MS], typical_ns=100.0 * MS)
     assert note_texts(base=base, autocorrelation=0.6) == [
-        "The first step of the base (160 ms) is left out as warm-up: a typical one takes 100 ms.",
+        "The first step of the base (160 ms) is left out, as it may be warm-up: a typical one takes 100 ms.",
         "Consecutive steps are correlated (autocorrelation 0.60), so they count as fewer steps and the intervals "
         "are wider.",
     ]

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tests.support.claims import Claim, Said
 from tests.support.jobs import Job, JobOp, ddp, pipeline, tensor_and_data_parallel
-from tests.support.random_jobs.truth import found_texts
+from tests.support.random_jobs.surfaces import found_texts
 from tests.support.simulation.simulator import (
     START_US,
     Action,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.claims import Claim, Said
 from tests.support.dumps import DrawnJob, hung_job
-from tests.support.random_jobs.truth import found_texts
+from tests.support.random_jobs.surfaces import found_texts
 from torch_tb_profiler.model.flight_recorder import JobDumps
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views.hangs.build import build

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.claims import Claim, Said
-from tests.support.random_jobs.truth import found_texts
+from tests.support.random_jobs.surfaces import found_texts
 from tests.support.snapshots import entry
 from tests.views.memory.test_snapshot_compare import EMBEDDING, LARGE, SMALL, A, B, compare, fit, peaking
 from tests.views.memory.test_snapshot_failures import (

@@ -10,7 +10,7 @@ from typing import Any
 from tests.analyses.overlap.test_dips import DIPS, LOW, USUAL, spread
 from tests.support.claims import Claim, Said
 from tests.support.producers.aorta import Busy, line, smi_output
-from tests.support.random_jobs.truth import found_texts
+from tests.support.random_jobs.surfaces import found_texts
 from torch_tb_profiler.analyses.overlap.summary import summarize_overlap
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.trace import Trace, TracePair

@@ -9,7 +9,7 @@ from tests.analyses.roofline.test_tokens import SERVING
 from tests.analyses.shared.test_typical_steps import pipeline
 from tests.support.claims import Claim, Said, launched, repeat, said_by
 from tests.support.memory_traces import STEPS, memory
-from tests.support.random_jobs.truth import found_texts
+from tests.support.random_jobs.surfaces import found_texts
 from tests.support.serving import Workload, serve
 from tests.support.simulation.simulator import Delay, Simulation, ddp
 from tests.support.traces import draw, read

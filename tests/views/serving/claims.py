@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.analyses.serving.test_ranks import LOAD, OTHER, rank, shown
 from tests.support.claims import Claim, Said, launched, said_by
-from tests.support.random_jobs.truth import found_texts
+from tests.support.random_jobs.surfaces import found_texts
 from tests.support.serving import DECODE_KERNEL, Workload, serve, several_engines, without_device
 from tests.support.traces import draw
 from torch_tb_profiler.views.serving.origins import ServingOriginsParams, build_origins

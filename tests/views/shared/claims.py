@@ -9,7 +9,7 @@ from tests.model.schedule.test_unrecorded_waits import ITEM, training
 from tests.support.claims import Claim, Said, said_by
 from tests.support.jobs import Job
 from tests.support.jobs import ddp as drawn_ddp
-from tests.support.random_jobs.truth import found_texts
+from tests.support.random_jobs.surfaces import found_texts
 from tests.support.simulation.simulator import Delay, Simulation, ddp
 from tests.support.traces import draw, read_bytes
 from tests.views.distributed.page_claims import said, unread

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.model.schedule.test_unrecorded_waits import ITEM, training
 from tests.support.claims import Claim, Said
-from tests.support.random_jobs.truth import found_texts
+from tests.support.random_jobs.surfaces import found_texts
 from tests.support.traces import document, draw, event, read, read_bytes
 from tests.views.trace.pictures import WAITING
 from torch_tb_profiler.model.trace import Trace

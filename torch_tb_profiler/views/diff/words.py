@@ -419,7 +419,7 @@ def _side_notes(side: DiffSide, name: str, noun: str) -> list[str]:
     if side.warm_up_ns:
         times = ", ".join(format_duration(ns) for ns in side.warm_up_ns)
         lines.append(
-            f"The first {noun} of the {name} ({times}) is left out as warm-up: a typical one takes "
+            f"The first {noun} of the {name} ({times}) is left out, as it may be warm-up: a typical one takes "
             f"{format_duration(side.typical_ns)}."
         )
     lines += [_odd_step_note(step, name, noun) for step in side.odd_steps[:MAX_ODD_STEPS]]

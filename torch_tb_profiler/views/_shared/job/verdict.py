@@ -283,7 +283,7 @@ def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerd
         return text("No delay is attributed to any rank.")
     cost = _cost_clause(comparison, [costliest.member], costliest.cost)
     if once is not None:
-        # Where the steps in which it is late are set aside, the cost in the others says nothing of them. Where they
+        # If the steps in which it is late are set aside, the cost in the others says nothing of them. If they
         # count, it may be worth naming.
         return text("{cost}.", cost=cost) if are_typical(comparison.job, once.steps) else ()
     return text(

@@ -1,0 +1,268 @@
+"""Rules about sentences of Diff, which compares a job with the same job without its planted causes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tests.support.diffs import compare
+from tests.support.random_jobs.plan import SHARED_LOADER
+from tests.support.random_jobs.rules import NUMBER, SHARE, Context, first_reason, ratio, us
+from tests.support.random_jobs.surfaces import found_texts
+from tests.support.random_jobs.truth import JobTruth
+from tests.support.traces import read_bytes
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
+from torch_tb_profiler.model.trace import Trace
+
+_DELTA = rf"[+−]?{NUMBER}"
+_CHANGED = re.compile(rf"(?P<name>[\w:<>#()., ]+?) \((?P<delta>{_DELTA})(?:, [\w ]+)?\)(?:, | and |\.|,|$)")
+
+_MIN_CHANGE = 0.02
+"""Share of a step up to which Diff calls a change none."""
+
+
+class Change:
+    """The truth about one rank before and after a change."""
+
+    def __init__(self, before: JobTruth, rank: int, base: Trace) -> None:
+        plan = before.plan
+        simulation = plan.without(cause=True, shared=True)
+        simulation = replace(simulation, seed=plan.seed + 1_000_000)  # the same jitter would prove too much
+        after = JobTruth.of(replace(plan, simulation=simulation, causes=(), shared=None))
+        self.traces = base, read_bytes(after.recorded.file(rank))
+        self.before, self.after = (
+            Context(truth, rank, _odd_steps(truth, trace))
+            for truth, trace in zip((before, after), self.traces, strict=True)
+        )
+
+    def of(self, time: Callable[[Context], float]) -> float:
+        """Return by how many µs a time per step changes."""
+        return time(self.after) - time(self.before)
+
+
+def _odd_steps(truth: JobTruth, trace: Trace) -> frozenset[int]:
+    odd = np.flatnonzero(step_kinds(trace).odd) + (truth.plan.cut is not None)
+    return frozenset(odd.tolist())
+
+
+def judge_diff(before: JobTruth, rank: int, base: Trace) -> Iterator[tuple[str, str | None]]:
+    """Yield every sentence of Diff about a rank, and why it is false."""
+    change = Change(before, rank, base)
+    payload: Any = compare(*change.traces)
+    for path, text in found_texts(payload, ""):
+        if path.startswith((".headline", ".explanation", ".notes")):
+            for sentence in re.split(r"(?<=[.])\s+(?=\S)", text):
+                yield sentence, _judge(sentence, change)
+
+
+def _judge(sentence: str, change: Change) -> str | None:
+    for pattern, check in _RULES:
+        match = re.fullmatch(pattern, sentence)
+        if match is not None:
+            return check(match, change)
+    return "no rule knows this sentence"
+
+
+def _judge_times(match: re.Match[str], change: Change) -> str | None:
+    return first_reason(
+        change.before.close(us(match["before"]), change.before.typical, "the step before"),
+        change.after.close(us(match["now"]), change.after.typical, "the step now"),
+    )
+
+
+def _judge_step(match: re.Match[str], change: Change) -> str | None:
+    """Check the direction and size of a change, and both times."""
+    before, now = change.before.typical, change.after.typical
+    sign = 1 if match["direction"] == "slower" else -1
+    said = sign * us(match["delta"])
+    return first_reason(
+        change.before.close(said, now - before, "the change"),
+        change.before.close(sign * ratio(match["share"]) * before, now - before, "the change"),
+        None if sign * (now - before) > 0 else "it is the other way around",
+        _judge_times(match, change),
+    )
+
+
+def _judge_none(match: re.Match[str], change: Change) -> str | None:
+    before, now = change.before.typical, change.after.typical
+    if abs(now / before - 1) > 1.2 * _MIN_CHANGE:
+        return f"it changes from {before:.0f} to {now:.0f} µs"
+    return _judge_times(match, change) if "before" in match.groupdict() else None
+
+
+def _judge_parts(match: re.Match[str], change: Change) -> str | None:
+    """Check the changes of categories or operators that a sentence lists."""
+    parts = _CHANGED.finditer(match[1])
+    return first_reason(*(_judge_part(part["name"], part["delta"], change) for part in parts))
+
+
+def _judge_part(name: str, delta: str, change: Change) -> str | None:
+    name = name.strip()
+    said = us(delta.lstrip("+−")) * (-1 if delta.startswith("−") else 1)
+    time = _PARTS.get(name)
+    if time is None and (known := _operator(name)) is not None:
+        time = known
+    return None if time is None else change.before.close(said, change.of(time), f"the change of {name}")
+
+
+def _idle_in(*kinds: str) -> Callable[[Context], float]:
+    return lambda context: context.truth.idle_while(context.rank, kinds, context.odd)
+
+
+_PARTS: dict[str, Callable[[Context], float]] = {
+    "kernels": lambda context: context.truth.computation(context.rank, context.odd),
+    "exposed communication": lambda context: context.truth.exposed(context.rank, context.odd),
+    "memcpy": lambda context: context.truth.copies_alone(context.rank, context.odd),
+    "data loading": _idle_in("load"),
+    "runtime calls": _idle_in("call", "sync"),
+    "record_param_comms": lambda context: context.truth.summed(context.rank, ("collective",), "", context.odd),
+}
+"""What Diff calls a part of the step -> how long it takes."""
+
+
+def _operator(name: str) -> Callable[[Context], float] | None:
+    """Return how long an operator takes that the simulation knows: on the host, or what it launches."""
+    if name in ("prepare_batch", "tokenize", "aten::sort", "extra_expert", SHARED_LOADER):
+        return lambda context: context.truth.host_time(context.rank, name, context.odd)
+    kernel = name.removeprefix("aten::")
+    if kernel == name:
+        return None
+
+    def launched(context: Context) -> float:
+        return context.truth.summed(context.rank, ("kernel",), kernel, context.odd)
+
+    def takes(context: Context) -> float:
+        return launched(context) or context.truth.host_time(context.rank, name, context.odd)
+
+    return takes if kernel not in ("mm", "copy_") else None
+
+
+def _side(name: str, change: Change) -> Context:
+    return change.before if name == "base" else change.after
+
+
+def _judge_outside(match: re.Match[str], change: Change) -> str | None:
+    """Check that something is outside of the steps that are compared."""
+    context = _side(match["side"], change)
+    outside = context.odd or context.plan.simulation.between
+    return None if outside else "all steps are compared"
+
+
+def _judge_left_out(match: re.Match[str], change: Change) -> str | None:
+    """Check which step is left out, and how much longer it takes."""
+    context, step = _side(match["side"], change), int(match["step"]) - 1
+    if step not in context.odd:
+        return "that step is like the others"
+    extra = context.truth.durations(context.rank)[step] - context.typical
+    said = us(match["time"]) * (1 if match["sign"] == "more" else -1)
+    return context.close(said, extra, "what it takes more")
+
+
+def _judge_counts(match: re.Match[str], change: Change) -> str | None:
+    """Check how many steps are compared: those that aren't left out."""
+    for name, context in (("base", change.before), ("candidate", change.after)):
+        count = context.truth.steps - len(context.odd)
+        if int(match[name]) != count:
+            return f"{count} steps of the {name} are typical"
+    return None
+
+
+def _judge_first_step(match: re.Match[str], change: Change) -> str | None:
+    context = _side(match["side"], change)
+    return first_reason(
+        context.close(us(match["time"]), context.truth.durations(context.rank)[0], "the first step"),
+        context.close(us(match["typical"]), context.typical, "a typical step"),
+    )
+
+
+def _speed(context: Context) -> float:
+    """Return the TFLOP/s of the matrix products."""
+    flops, time, _ = context.truth.products(context.rank, context.odd)
+    return flops / time / 1e6
+
+
+def _judge_speeds(match: re.Match[str], change: Change) -> str | None:
+    if change.before.plan.gpu is None:
+        return "nothing is known of its products"
+    for said, context in ((match["old"], change.before), (match["new"], change.after)):
+        if said and abs(float(said.replace(",", "")) / _speed(context) - 1) > 0.03:
+            return f"it is {_speed(context):.0f} TFLOP/s"
+    return None
+
+
+def _judge_known_work(match: re.Match[str], change: Change) -> str | None:
+    for said, context in ((match["old"], change.before), (match["new"], change.after)):
+        if context.plan.gpu is None:
+            return "nothing is known of its products"
+        true = context.truth.products(context.rank, context.odd)[1] / context.truth.summed(
+            context.rank, ("kernel", "collective"), "", context.odd
+        )
+        if abs(ratio(said) - true) > 0.03:
+            return f"it is {true:.1%}"
+    return None
+
+
+_TIMES = rf"(?P<before>{NUMBER}) before, (?P<now>{NUMBER}) now"
+_INTERVAL = rf"95% interval {_DELTA} to {_DELTA}"
+
+_RULES: tuple[tuple[str, Callable[[re.Match[str], Change], str | None]], ...] = (
+    (
+        rf"The step is (?P<delta>{NUMBER}) \((?P<share>{SHARE})\) (?P<direction>faster|slower): {_TIMES}"
+        rf"(?: \({_INTERVAL}\))?\.",
+        _judge_step,
+    ),
+    (rf"No change in step time: {_TIMES}\.", _judge_none),
+    (rf"Any difference is under 2% \({_INTERVAL}\)\.", _judge_none),
+    (rf"Step time is the same on both sides: {NUMBER}\.", _judge_none),
+    (rf"Inconclusive: {_TIMES} \([^()]*(?:\({_INTERVAL}\))?[^()]*\)\.", _judge_times),
+    (r"Whether by the 2% that matter is inconclusive: .*", lambda match, change: None),
+    (r"About [\d,]+ steps per side would settle it\.|More than [\d,]+ steps .*", lambda match, change: None),
+    (
+        r"(?:Nearly all of the change comes from|More than the entire change comes from|The largest part of the "
+        rf"change, {SHARE}, comes from|Also significant:|Significant changes within the step:|Operators that "
+        r"changed most:) (.*)",
+        _judge_parts,
+    ),
+    (
+        r"[\d,]+ operator calls? of the (?P<side>base|candidate) (?:is|are) outside the compared steps\.",
+        _judge_outside,
+    ),
+    (
+        rf"Step (?P<step>\d+) of the (?P<side>base|candidate) is left out: it takes (?P<time>{NUMBER}) "
+        r"(?P<sign>more|less) than a typical step(?:, mostly .*)?\.",
+        _judge_left_out,
+    ),
+    (
+        r"Matrix operators compute the same FLOPs as fast as before, at (?P<new>[\d.,]+) TFLOP/s\.(?P<old>)",
+        _judge_speeds,
+    ),
+    (
+        rf"Matrix operators take {SHARE} (?:longer|less time) for the same FLOPs: (?P<old>[\d.,]+) TFLOP/s "
+        r"before, (?P<new>[\d.,]+) now\.",
+        _judge_speeds,
+    ),
+    (
+        r"Same FLOPs in matrix operators; too few steps to compare their speed \((?P<old>[\d.,]+) TFLOP/s "
+        r"before, (?P<new>[\d.,]+) now\)\.",
+        _judge_speeds,
+    ),
+    (
+        rf"Work is known for (?P<old>{SHARE}) of device time in the base, (?P<new>{SHARE}) in the candidate\.",
+        _judge_known_work,
+    ),
+    (r"(?P<base>\d+) steps in the base, (?P<candidate>\d+) in the candidate\.", _judge_counts),
+    (r"All numbers are per step\.", lambda match, change: None),
+    (
+        rf"The first step of the (?P<side>base|candidate) \((?P<time>{NUMBER})\) is left out, as it may be "
+        rf"warm-up: a typical one takes (?P<typical>{NUMBER})\.",
+        _judge_first_step,
+    ),
+    (r"Consecutive steps are correlated \(autocorrelation .*", lambda match, change: None),
+    (r"One recording per side, so run-to-run noise is unknown\.", lambda match, change: None),
+    (r"Record each side two or three times\.", lambda match, change: None),
+)
+"""(pattern of a whole sentence, what makes it false)."""

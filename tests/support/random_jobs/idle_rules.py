@@ -1,0 +1,180 @@
+"""Rules about sentences on why a device idles, and the advice on it."""
+
+from __future__ import annotations
+
+import re
+
+from tests.support.random_jobs.plan import SHARED_LOADER
+from tests.support.random_jobs.rules import (
+    BASE,
+    NOTABLE_SHARE,
+    NUMBER,
+    SHARE,
+    Check,
+    Context,
+    first_reason,
+    nothing_else,
+    ratio,
+    simulated_name,
+    us,
+)
+
+_IDLE = r"(?:GPU \d is|Both GPUs are|All \d GPUs are)"
+
+
+_HOST_KINDS = ("host", "load", "frame")
+
+
+def _judge_idle(match: re.Match[str], context: Context) -> str | None:
+    idle = context.typical - context.truth.busy(context.rank, context.odd)
+    said = ratio(match["share"]) * context.typical
+    part = match["part"] or match["whole"]
+    part = part if " " in part else f"{part} {match['whole'].split(' ')[1]}"
+    return first_reason(
+        context.close(said, idle, "the idle time"),
+        context.close(us(match["whole"]), idle, "the idle time"),
+        _idle_cause(us(part), match["cause"], context),
+    )
+
+
+def _judge_idle_time(match: re.Match[str], context: Context) -> str | None:
+    return _idle_cause(us(match["time"]), match["cause"], context)
+
+
+def _idle_cause(said: float, cause: str, context: Context) -> str | None:
+    """Check how long the device idles for a cause; all code on the host is one, as frames contain operators."""
+    truth, idle = context.truth, context.typical - context.truth.busy(context.rank, context.odd)
+    if re.search("loading data|data loading", cause):
+        return context.close(said, truth.idle_while(context.rank, ("load",), context.odd), "idle for data")
+    if re.search("operators|Python|annotated", cause):
+        return context.at_least(
+            said, truth.idle_while(context.rank, _HOST_KINDS, context.odd), "idle for host code"
+        )
+    return context.at_least(said, idle, "the idle time")
+
+
+def _judge_drained(match: re.Match[str], context: Context) -> str | None:
+    """Check that calls drained the queue: each step ends with one, after which nothing is queued."""
+    idle = context.typical - context.truth.busy(context.rank, context.odd)
+    return None if idle > 0 else "the device is never idle"
+
+
+def _judge_loader_advice(match: re.Match[str], context: Context) -> str | None:
+    return _gain_without(SHARED_LOADER, match, context)
+
+
+def _gain_without(name: str, match: re.Match[str], context: Context) -> str | None:
+    """Check that a gain bounds what is saved without what has this name: by the rank alone if it says so."""
+    if "on this rank alone" in match[0]:
+        true = context.truth.saved_alone(context.rank, name, context.odd)
+    else:
+        true = context.truth.step - context.truth.without_named(name)
+    return context.at_most(us(match["gain"]), min(true, _time_alone(name, context)), "the gain")
+
+
+def _judge_sync_advice(match: re.Match[str], context: Context) -> str | None:
+    # No rank becomes faster than its device is busy, whatever the others do.
+    idle = context.typical - context.truth.busy(context.rank, context.odd)
+    return context.at_most(
+        us(match["gain"]), min(context.truth.saved_by_no_syncs(context.rank, context.odd), idle), "the gain"
+    )
+
+
+def _judge_code_advice(match: re.Match[str], context: Context) -> str | None:
+    """Check advice on host code that this rank runs."""
+    name = simulated_name(match["name"])
+    if name is None or not _time_alone(name, context):
+        return f"this rank doesn't run {match['name']}"
+    return _gain_without(name, match, context)
+
+
+def _judge_host_advice(match: re.Match[str], context: Context) -> str | None:
+    """Check advice on all host code: what one rank gains is no more than its device idles."""
+    idle = context.typical - context.truth.busy(context.rank, context.odd)
+    return context.at_least(us(match["gain"]), idle, "the idle time")
+
+
+def _time_alone(name: str, context: Context) -> float:
+    return context.truth.host_time(context.rank, name, context.odd)
+
+
+def _judge_idle_in_code(match: re.Match[str], context: Context) -> str | None:
+    name = simulated_name(match["name"])
+    if name is None:
+        return None
+    return context.at_least(us(match["time"]), _time_alone(name, context), f"the time of {name}")
+
+
+def _judge_loading_time(match: re.Match[str], context: Context) -> str | None:
+    true = context.truth.idle_while(context.rank, ("load",), context.odd)
+    return context.close(us(match["time"]), true, "idle for data")
+
+
+def _judge_sync_time(match: re.Match[str], context: Context) -> str | None:
+    idle = context.typical - context.truth.busy(context.rank, context.odd)
+    return first_reason(
+        context.at_least(us(match["time"]), idle, "the idle time"),
+        None
+        if int(match.groupdict().get("calls") or 0) <= context.truth.steps
+        else "it has one such call per step",
+    )
+
+
+def _judge_nothing_stands_out(match: re.Match[str], context: Context) -> str | None:
+    if context.plan.kind == "cpu" and context.plan.shared and context.plan.shared[0] == "host":
+        return None  # it is an operator as any other there
+    if context.truth.shared_cost > 1.5 * NOTABLE_SHARE * context.truth.step:
+        return f"all ranks wait {context.truth.shared_cost:.0f} µs for {context.plan.shared}"
+    return None
+
+
+IDLE_RULES: tuple[tuple[str, Check], ...] = (
+    (
+        rf"{_IDLE} idle for (?P<share>{SHARE}) of {BASE} \({NUMBER} of {NUMBER}\), (?P<part>{NUMBER}) of it "
+        r"(?P<cause>.+)\.(?P<whole>)",
+        lambda match, context: _idle_cause(us(match["part"]), match["cause"], context),
+    ),
+    (
+        rf"{_IDLE} idle for (?P<share>{SHARE}) of {BASE}, (?:mainly |above all )?while the host (?P<cause>.+) "
+        rf"\((?P<part>[\d.]+(?: \S+)?) of (?P<whole>{NUMBER})\)\.",
+        _judge_idle,
+    ),
+    (rf"(?:Largest idle time|Next): (?P<time>{NUMBER}) per step (?P<cause>.+)\.", _judge_idle_time),
+    (rf"{SHARE} of the idle time follows a cudaStreamSynchronize that drained the queue\.", _judge_drained),
+    (rf"Load data in worker processes: saves up to (?P<gain>{NUMBER}),.*", _judge_loader_advice),
+    (rf"Remove per-step synchronization: saves up to (?P<gain>{NUMBER}),.*", _judge_sync_advice),
+    (rf"Reduce launch overhead: saves up to (?P<gain>{NUMBER}),.*", _judge_host_advice),
+    (rf"Move host work off the training loop: saves up to (?P<gain>{NUMBER}),.*", _judge_host_advice),
+    (
+        rf"For (?P<time>{NUMBER}) of {BASE}, the GPU is idle in many short gaps because the host hasn't launched "
+        r"the next kernel yet; the median launched kernel, copy or memset takes .*\.",
+        _judge_sync_time,
+    ),
+    (
+        rf"{_IDLE} idle for (?P<share>{SHARE}) of {BASE}, while the host (?P<cause>.+) \((?P<whole>{NUMBER})\)\."
+        r"(?P<part>)",
+        _judge_idle,
+    ),
+    (rf"Look into (?P<name>.+): saves up to (?P<gain>{NUMBER}),.*", _judge_code_advice),
+    (
+        rf"For (?P<time>{NUMBER}) of {BASE}, the GPU is idle while the host is in (?P<name>.+)\.",
+        _judge_idle_in_code,
+    ),
+    (
+        rf"For (?P<time>{NUMBER}) of {BASE}, the training process loads the next batch and nothing else runs\.",
+        _judge_loading_time,
+    ),
+    (
+        rf"(?P<calls>\d+) calls in the trace wait for the GPU to finish; it is then idle for "
+        rf"(?P<time>{NUMBER}) of {BASE} until the next launch\.",
+        _judge_sync_time,
+    ),
+    (r"(?:advice: )?No known fix on this rank would save 2% or more\.", nothing_else),
+    (r"(?:advice: )?No known fix would save 2% or more\.", _judge_nothing_stands_out),
+    (r"(?:advice: )?Nothing stands out: no known fix would save 2% or more\.", _judge_nothing_stands_out),
+    (
+        r"(?:advice: )?Nothing stands out in typical steps: no known fix would save 2% or more of one\.",
+        _judge_nothing_stands_out,
+    ),
+)
+"""(pattern of a whole sentence, what makes it false)."""

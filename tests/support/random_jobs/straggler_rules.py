@@ -1,0 +1,198 @@
+"""Rules about sentences on who is late: in every step, in some of them, in turn, and what that costs."""
+
+from __future__ import annotations
+
+import re
+
+from tests.support.random_jobs.cause_rules import WORK_NAMES
+from tests.support.random_jobs.rules import NOTABLE_SHARE, NUMBER, Check, Context, first_reason, nothing_else, us
+
+
+def _judge_straggler(match: re.Match[str], context: Context) -> str | None:
+    names = {int(each) for each in re.findall(r"\d+", match["names"])}
+    if not _are_late(names, context):
+        return f"late are {sorted(context.late)}, not {sorted(names)}"
+    cost, limit = us(match["cost"]), match["limit"]
+    if limit:
+        return context.at_most(cost, context.truth.cause_cost, "the cost")
+    return context.close(cost, context.truth.cause_cost, "the cost")
+
+
+def _are_late(names: set[int], context: Context) -> bool:
+    """Return whether these ranks are those that are late, or those of them that are found."""
+    return names in (context.late, context.late - {*context.plan.missing})
+
+
+def _judge_differences(match: re.Match[str], context: Context) -> str | None:
+    """Check what differences cost that no few ranks cause: none is late in every step, or waits for longer."""
+    few = 0 < 4 * len(context.late) <= context.plan.ranks
+    wrong = _judge_balanced(match, context) if few or len(context.late) == 1 else None
+    plan = context.plan
+    longest = max((context.truth.waiting(rank, context.odd) for rank in range(plan.ranks)), default=0.0)
+    cost = context.truth.cause_cost  # others may wait in other steps, or wait while they compute
+    if plan.late_at_times:  # a step in which none does may be the odd one
+        cost *= context.truth.steps / (context.truth.steps - len(context.odd))
+    longest = max(longest, cost)
+    return wrong or context.at_least(us(match["cost"]), longest, "the longest waiting")
+
+
+def _judge_balanced(match: re.Match[str], context: Context) -> str | None:
+    plan = context.plan
+    if context.truth.cause_cost < 1.2 * NOTABLE_SHARE * context.truth.step or not (
+        plan.late or plan.late_at_times
+    ):
+        return None
+    return (
+        f"{plan.kind}: {plan.causes} costs {context.truth.cause_cost:.0f} of {context.truth.step:.0f} µs per step"
+    )
+
+
+def _judge_find_straggler(match: re.Match[str], context: Context) -> str | None:
+    """A rank's file alone may only guess; beside the others it is known."""
+    return "nobody is late" if len(context.plan.present) > 1 and not context.late else None
+
+
+def _judge_costs_little(match: re.Match[str], context: Context) -> str | None:
+    """Check what a rank alone costs; ranks that are late in the same steps cost nothing alone."""
+    plan, truth = context.plan, context.truth
+    if not plan.late_at_times or plan.missing:
+        return _judge_balanced(match, context)
+    scale = truth.steps / (truth.steps - len(context.odd))  # an odd step may be that in which it isn't late
+    return context.close(us(match["cost"]), scale * truth.cost_of({int(match["rank"])}), "its cost")
+
+
+def _judge_late_advice(match: re.Match[str], context: Context) -> str | None:
+    named = (
+        {context.rank}
+        if match["name"] == "this rank"
+        else {int(each) for each in re.findall(r"\d+", match["name"])}
+    )
+    if not named <= context.late:
+        return f"late are {context.late}"
+    truth, rows = context.truth, all(each.kind in ("rows", "larger") for each in context.plan.causes)
+    return context.at_most(us(match["gain"]), truth.split_cost if rows else truth.cause_cost, "the gain")
+
+
+def _judge_even_split(match: re.Match[str], context: Context) -> str | None:
+    if not any(each.kind in ("rows", "larger") for each in context.plan.causes):
+        return "no rank has more rows"
+    return context.at_most(us(match["saving"]), context.truth.split_cost, "the saving")
+
+
+def _judge_in_turn(match: re.Match[str], context: Context) -> str | None:
+    plan = context.plan
+    times = [plan.lateness(each) for each in plan.late_at_times]
+    if not times or int(match["ranks"]) > len(times):
+        return f"late at times are {plan.late_at_times}"
+    return context.at_least(us(match["most"] or match["least"]), max(times), "the lateness")
+
+
+def _judge_late_once(match: re.Match[str], context: Context) -> str | None:
+    """Check in which steps a rank is late, and by how much; the others may be late in the same ones."""
+    plan, rank = context.plan, int(match["rank"])
+    cause = next((each for each in plan.late_at_times if each.rank == rank), None)
+    steps = {int(each) - 1 for each in re.findall(r"#?(\d+)", match["steps"])}
+    if cause is None or cause.steps is None or not steps <= {*cause.steps}:
+        return f"late at times are {plan.late_at_times}"
+    if match["name"] and not re.search(
+        cause.kernel if cause.kind == "larger" else WORK_NAMES[cause.kind], match["name"]
+    ):
+        return f"it is {cause.kind}"
+    return context.at_least(us(match["most"]), plan.lateness(cause), "the lateness")
+
+
+def _judge_cost_of_turns(match: re.Match[str], context: Context) -> str | None:
+    steps = context.truth.steps  # of which an odd one may be that in which none stalls
+    cost = context.truth.cause_cost * steps / (steps - len(context.odd))
+    return context.at_least(us(match["cost"]), cost, "the cost")
+
+
+def _judge_advice_on_turns(match: re.Match[str], context: Context) -> str | None:
+    if not context.plan.late_at_times:
+        return "no rank is late at times"
+    known = context.truth.cause_cost if not context.plan.missing else 0.0
+    return context.at_most(us(match["gain"]), known, "the gain")
+
+
+def _judge_uneven(match: re.Match[str], context: Context) -> str | None:
+    """Check that this rank has more work than the others, over all steps."""
+    more = {
+        each.rank: len(each.steps or ()) * context.plan.lateness(each)
+        for each in context.plan.causes
+        if each.kind == "larger"
+    }
+    rank = int(match["rank"])
+    if match["amount"] == "less":
+        return None if more and more.get(rank, 0) <= min(more.values()) else f"more work: {more}"
+    return None if more and more.get(rank, 0) >= max(more.values()) else f"more work: {more}"
+
+
+def _judge_getting_there(match: re.Match[str], context: Context) -> str | None:
+    truth = context.truth
+    whole = sum(truth.durations(context.rank)) + truth.between(context.rank)
+    return first_reason(
+        None if int(match["steps"]) <= truth.steps else f"there are {truth.steps} steps",
+        context.at_least(us(match["time"]), whole, "the whole trace"),
+    )
+
+
+STRAGGLER_RULES: tuple[tuple[str, Check], ...] = (
+    (
+        r"(?P<names>Ranks? [\d, and]+)(?: of \S+)? (?:is a straggler|are stragglers): .*costs? (?:every|the) "
+        rf"other rank (?P<limit>up to )?(?P<cost>{NUMBER}) per step\.",
+        _judge_straggler,
+    ),
+    (
+        r"(?:The ranks are balanced; no straggler|The \d+ ranks found are balanced; no straggler among them)\.",
+        _judge_balanced,
+    ),
+    (
+        r"Ranks? .* may be (?:a straggler|stragglers) \(.*\), but \d+ steps? (?:aren't|isn't) enough to tell\.",
+        nothing_else,
+    ),
+    (rf"Split evenly, the same work would save (?P<saving>{NUMBER}) per step\.", _judge_even_split),
+    (rf"Find out why (?P<name>.+) (?:is|are) late: saves up to (?P<gain>{NUMBER}),.*", _judge_late_advice),
+    (r"No delay is attributed to any rank\.|No small group of ranks causes most of it\.", nothing_else),
+    (
+        rf"No rank is a clear straggler, but differences between the ranks cost (?P<cost>{NUMBER}) per step\.",
+        _judge_differences,
+    ),
+    (
+        rf"Rank (?P<rank>\d+) costs the other(?:s most:| rank) (?P<cost>{NUMBER}) per step"
+        r"(?:, less than 2% of a step)?\.",
+        _judge_costs_little,
+    ),
+    (
+        r"(?:By operator|Of the ranks that were found|No delay is attributed to the ranks that were found).*",
+        nothing_else,
+    ),
+    (r"Start here: .*", nothing_else),
+    (r"Find out why collectives are slow: .*", _judge_find_straggler),
+    (
+        rf"Ranks are late in turn: in \d+ of \d+ steps, one of (?P<ranks>\d+) is late by (?P<least>{NUMBER})"
+        rf"(?: to (?P<most>{NUMBER}))?\.",
+        _judge_in_turn,
+    ),
+    (
+        rf"Find out why ranks are late in turn: saves up to (?P<gain>{NUMBER}),.*",
+        _judge_advice_on_turns,
+    ),
+    (rf"That costs (?P<cost>{NUMBER}) per step\.", _judge_cost_of_turns),
+    (r"No rank is late in most steps\.", lambda _, context: f"{context.late} are" if context.late else None),
+    (
+        rf"Rank (?P<rank>\d+) is late (?:once|\d+ times): in steps? (?P<steps>.+), by (?:up to )?"
+        rf"(?P<most>{NUMBER})(?:, mostly in (?P<name>.+))?\.",
+        _judge_late_once,
+    ),
+    (
+        r"No rank is a straggler, but work is uneven: rank (?P<rank>\d+) has (?P<amount>more|less) than the "
+        r"others\.",
+        _judge_uneven,
+    ),
+    (
+        rf"It spends (?P<time>{NUMBER}) getting to (?P<count>\d+) collectives? in (?P<steps>\d+) steps?; "
+        rf"the (?:median|other) rank spends {NUMBER}\.",
+        _judge_getting_there,
+    ),
+)
+"""(pattern of a whole sentence, what makes it false)."""
