@@ -19,9 +19,13 @@ from tests.support.random_jobs.variants import KINDS, draw_job
 from torch_tb_profiler.analyses.distributed import causes, costs, verdict
 from torch_tb_profiler.analyses.distributed.comparison import compare_ranks
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
+from torch_tb_profiler.analyses.overview import advice
+from torch_tb_profiler.analyses.overview.gains import estimate_gains
 from torch_tb_profiler.analyses.schedule.what_if import what_if_curves
+from torch_tb_profiler.model.hardware import peaks
 from torch_tb_profiler.views._shared.job import members
 from torch_tb_profiler.views.critical_path import build as path_build
+from torch_tb_profiler.views.diff import words as diff_words
 from torch_tb_profiler.views.idle import ranks as idle_ranks
 
 JOBS = 100
@@ -132,6 +136,42 @@ def test_a_row_that_is_wrong_is_noticed(mutate: Any, monkeypatch: pytest.MonkeyP
     mutate(monkeypatch)
     judged = (judge_job(seed) for seed in range(25))
     assert any(claim.surface.endswith(" row") for judgment in judged for claim in judgment.false)
+
+
+def _advice_gains_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = estimate_gains
+    monkeypatch.setattr(
+        advice,
+        "estimate_gains",
+        lambda *arguments: [structs.replace(each, ns=each.ns / 2) for each in original(*arguments)],
+    )
+
+
+def _peaks_are_of_half_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = peaks._entry_rates
+    monkeypatch.setattr(peaks, "_entry_rates", lambda entry, share, how: original(entry, share / 2, how))
+
+
+def _before_is_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = diff_words._change
+    monkeypatch.setattr(diff_words, "_change", lambda before, now: original(now, before))
+
+
+@pytest.mark.parametrize(
+    ("mutate", "seed"),
+    [
+        (_advice_gains_half, 7),
+        (_advice_gains_half, 12),
+        (_peaks_are_of_half_a_device, 19),
+        (_before_is_after, 7),
+    ],
+    ids=lambda each: each.__name__.strip("_") if callable(each) else str(each),
+)
+def test_what_is_wrong_of_one_kind_of_job_is_noticed(
+    mutate: Any, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    assert judge_job(seed).false
 
 
 @pytest.mark.parametrize(

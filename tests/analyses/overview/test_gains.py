@@ -43,6 +43,17 @@ def test_a_host_that_is_ahead_gains_nothing_from_faster_kernels() -> None:
     assert given(trace, "communication") is None
 
 
+def test_code_on_the_host_saves_at_most_what_it_takes_also_while_others_are_awaited() -> None:
+    """For 2 of its 4 ms the device is in a collective, which would begin and end sooner without it."""
+    collective = "gpu0 kernel ncclDevKernel_AllReduce 510 2490 correlation=1 stream=20"
+    launch = "host cuda_runtime cudaLaunchKernel 500 5 correlation=1"
+    code = "host cpu_op tokenize 1000 4000"
+    trace = draw(f"{STEP}\n{launch}\n{collective}\n{code}\n{work(6_000, 2_000, 5_990, 2)}")
+    found = next(each for each in measured_advice(trace) if each.finding.id == "host_code")
+    assert found.gain is not None
+    assert (found.finding.subject, found.gain.measured_ns, found.gain.ns) == ("tokenize", 2_000_000, 4_000_000)
+
+
 def test_a_removed_wait_gains_what_the_critical_path_says_of_its_operator() -> None:
     wait = "host cpu_op aten::item 1000 4010\nhost cuda_runtime cudaStreamSynchronize 1005 4000"
     trace = draw(f"{STEP}\n{work(10, 4_990, 5, 1)}\n{wait}\n{work(6_000, 4_000, 5_990, 2)}")

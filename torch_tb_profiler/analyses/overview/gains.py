@@ -1,7 +1,7 @@
 """How much following an advice saves, at most. Nothing else estimates that.
 
 Where the schedule explains the trace, it is replayed without what the advice removes; else the gain is the time of
-the step that this takes while nothing else runs.
+the step that this takes while nothing else runs, or all time that the host is in code that it names.
 """
 
 from __future__ import annotations
@@ -59,9 +59,21 @@ def measure_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     """Return the measured gain of each finding, which needs no schedule."""
     times = [_measured_ns(trace, finding) for finding in findings]
     return [
-        Gain(min(time, _most_overlapped(trace, finding)), time, "share")
+        Gain(min(_most_measured(trace, finding, time), _most_overlapped(trace, finding)), time, "share")
         for finding, time in zip(findings, times, strict=True)
     ]
+
+
+def _most_measured(trace: Trace, finding: Finding, alone: float) -> float:
+    """Return what the advice saves at most, mean ns per typical step; `alone`: of it, while nothing else runs.
+
+    Code on the host may also delay what follows while the device works or waits for other ranks.
+    """
+    if finding.id != "host_code":
+        return alone
+    windows, count = typical_windows(trace), int(step_kinds(trace).typical.sum())
+    in_code = covered_time(_time_in_code(trace, finding), windows.starts, windows.ends)
+    return max(alone, min(float(in_code.sum()) / max(count, 1), _most_saved_on_host(trace)))
 
 
 def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
