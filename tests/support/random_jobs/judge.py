@@ -126,8 +126,14 @@ def judge_job(seed: int) -> Judgment:
     false, count = [], 0
     texts = list(surfaces.sentences((rank, surfaces.worker(truth, rank)) for rank in _looked_at(plan)))
     odd = {rank: surfaces.odd_steps(truth, rank) for rank in plan.present} | _said_to_be_odd(texts)
+    slower = frozenset(
+        int(number)
+        for _, _, text in texts
+        for ranks in re.findall(r"Ranks ([\d, and]+) have slower devices", text)
+        for number in re.findall(r"\d+", ranks)
+    )
     for surface, rank, text in texts:
-        context = Context(truth, rank, odd[rank], odd)
+        context = Context(truth, rank, odd[rank], odd, slower)
         if text.endswith("…"):
             continue  # the summary cuts long sentences, which the views say as a whole
         for sentence in [text] if surface in ("advice", "idle table") else split_sentences(text):

@@ -32,6 +32,7 @@ class Context:
 
     odd  the steps that are said to be odd (which is judged, too) or planted; averages are over the others
     odd_of  likewise, of each rank
+    slower  ranks whose devices are said to be slower
     """
 
     def __init__(
@@ -40,7 +41,9 @@ class Context:
         rank: int,
         odd: frozenset[int] = frozenset(),
         odd_of: Mapping[int, frozenset[int]] | None = None,
+        slower: frozenset[int] = frozenset(),
     ) -> None:
+        self.slower = slower
         self.truth, self.plan, self.rank = truth, truth.plan, rank
         self.odd = odd | {*truth.planted_odd, *truth.left_out}
         self._odd_of = odd_of or {}
@@ -49,7 +52,7 @@ class Context:
 
     def on_device(self, device: int) -> Context:
         """Return the truth about one device of the rank's process."""
-        return Context(self.truth.on_device(device), self.rank, self.odd, self._odd_of)
+        return Context(self.truth.on_device(device), self.rank, self.odd, self._odd_of, self.slower)
 
     def odd_of(self, rank: int) -> frozenset[int]:
         """Return the odd steps of any rank."""

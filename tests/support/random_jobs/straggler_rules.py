@@ -19,8 +19,14 @@ def _judge_straggler(match: re.Match[str], context: Context) -> str | None:
 
 
 def _are_late(names: set[int], context: Context) -> bool:
-    """Return whether these ranks are those that are late, or those of them that are found."""
-    return names in (context.late, context.late - {*context.plan.missing})
+    """Return whether these ranks are those that are late and found.
+
+    Of several slower devices one may cost most, as in a pipeline: then the others are said to be slower as well.
+    """
+    if names in (context.late, context.late - {*context.plan.missing}):
+        return True
+    cost, others = context.truth.cost_of(names), context.late - names - {*context.plan.missing}
+    return names < context.late and others <= context.slower and cost >= NOTABLE_SHARE * context.truth.step
 
 
 def _judge_differences(match: re.Match[str], context: Context) -> str | None:

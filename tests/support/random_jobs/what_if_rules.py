@@ -175,7 +175,7 @@ WHAT_IF_RULES: tuple[tuple[str, Check], ...] = (
     ),
     (rf"(?P<share>{SHARE}) of the step's critical path is (?P<part>[a-z ]+?)(?:, .*)?\.", _judge_path_share),
     (
-        rf".* step is [\w-]+-bound: (?P<share>{SHARE}) of its critical path is (?P<part>.+)\.",
+        rf".* step is (?:likely )?[\w-]+-bound: (?P<share>{SHARE}) of its critical path is (?P<part>.+)\.",
         _judge_path_share,
     ),
     (

@@ -201,3 +201,13 @@ def test_what_a_rank_costs_in_typical_steps_is_no_cost_of_the_step_in_which_it_i
     said = sentences(build(simulation.run().members(), NoParams()))
     assert "Rank 0 is late once: in step 3, by" in said
     assert "costs the other" not in said, said
+
+
+def test_a_cost_per_step_leaves_out_the_parts_of_steps_at_the_ends_of_a_recording() -> None:
+    simulation = Simulation(simulated_ddp(3, 2), steps=5, delays=[Delay("host", 1, us=3000)])
+    job = simulation.run()
+    steps = [span for span in job.spans[0] if span.kind == "step"]
+    begin, end = ((step.start + step.end) / 2 for step in (steps[0], steps[-1]))
+    verdict = build(job.between(begin, end).members(), NoParams()).verdict
+    assert (verdict.kind, verdict.rank) == ("straggler", 1)
+    assert verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.05)

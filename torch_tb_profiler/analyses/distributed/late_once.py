@@ -50,8 +50,9 @@ class LateOnce(msgspec.Struct, frozen=True):
 def typical_job_steps(job: DistributedJob) -> Bool:
     """Return bool[steps + 1]: which steps of the job are typical on at least half of the ranks that complete them.
 
-    The last cell is for what is outside of the steps, which counts. Where ranks communicate in no typical step, as
-    if gradients are reduced in every fourth step only, all steps count: lateness shows in no other.
+    The last cell is for what is outside of the steps, which counts where nothing is inside: a recording may begin
+    or end in the middle of a step, which isn't one of those that a mean is over. Where ranks communicate in no
+    typical step, as if gradients are reduced in every fourth only, all steps count: lateness shows in no other.
     """
     codes = {name: code for code, name in enumerate(job.steps)}
     numbers: dict[tuple[str, ...], list[int]] = {}  # most ranks have the same steps
@@ -67,8 +68,10 @@ def typical_job_steps(job: DistributedJob) -> Bool:
         for flag in ("complete", "typical")
     )
     counted: Bool = 2 * typical >= complete
-    if not (counted & _communicating_steps(job))[:-1].any():
+    communicating = _communicating_steps(job)
+    if not (counted & communicating)[:-1].any():
         counted[:] = True
+    counted[-1] = not communicating[:-1].any()
     return counted
 
 

@@ -58,21 +58,32 @@ MAX_EDGE_RATIO = 0.1
 def measure_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     """Return the measured gain of each finding, which needs no schedule."""
     times = [_measured_ns(trace, finding) for finding in findings]
+    synced = _synced_time(findings)
     return [
-        Gain(min(_most_measured(trace, finding, time), _most_overlapped(trace, finding)), time, "share")
+        Gain(min(_most_measured(trace, finding, time, synced), _most_overlapped(trace, finding)), time, "share")
         for finding, time in zip(findings, times, strict=True)
     ]
 
 
-def _most_measured(trace: Trace, finding: Finding, alone: float) -> float:
+def _synced_time(findings: Sequence[Finding]) -> Intervals:
+    """Return when the device waits after a sync has let its queue run empty.
+
+    Without the code that the host is in then, that time is saved all the same.
+    """
+    return union(*(finding.during for finding in findings if finding.id == "synchronization"))
+
+
+def _most_measured(trace: Trace, finding: Finding, alone: float, synced: Intervals) -> float:
     """Return what the advice saves at most, mean ns per typical step; `alone`: of it, while nothing else runs.
 
-    Code on the host may also delay what follows while the device works or waits for other ranks.
+    Code on the host may also delay what follows while the device works or waits for other ranks. What earlier
+    advice removes of it counts there; `synced`: see `_synced_time`.
     """
     if finding.id != "host_code":
         return alone
     windows, count = typical_windows(trace), int(step_kinds(trace).typical.sum())
-    in_code = covered_time(_time_in_code(trace, finding), windows.starts, windows.ends)
+    code = subtract(_time_in_code(trace, finding), subtract(finding.passes, union(device_busy(trace), synced)))
+    in_code = covered_time(code, windows.starts, windows.ends)
     return max(alone, min(float(in_code.sum()) / max(count, 1), _most_saved_on_host(trace)))
 
 
@@ -80,7 +91,7 @@ def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     """Return the gain of each finding, replayed where the schedule allows it."""
     gains = measure_gains(trace, findings)
     can_replay = replay_unavailable_reason(trace) is None
-    synced = union(*(finding.during for finding in findings if finding.id == "synchronization"))
+    synced = _synced_time(findings)
     targets = [_removed_target(trace, finding, synced) if can_replay else None for finding in findings]
     cases = [target for target in targets if target is not None]
     savings = iter(_savings_per_step(trace, cases))
@@ -155,8 +166,7 @@ def _savings_per_step(trace: Trace, cases: Sequence[WhatIfTarget]) -> list[float
 def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIfTarget | None:
     """Return what the advice removes from the schedule; None if it isn't in it, such as another process.
 
-    synced  when the device waits after a sync has let its queue run empty: without the code that the host is in
-            then, that time is saved all the same
+    synced  see `_synced_time`
     """
     match finding.id:
         case "data_loading" if finding.of_all_steps:
