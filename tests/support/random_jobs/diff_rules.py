@@ -251,8 +251,8 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str], Change], str | None]], ...] = 
         _judge_speeds,
     ),
     (
-        rf"(?:Can't compare FLOPs: w|W)ork is known for (?P<old>{SHARE}) of device time in the base, "
-        rf"(?P<new>{SHARE}) in the candidate\.",
+        rf"(?:Can't compare FLOPs: )?FLOPs or bytes are known for (?P<old>{SHARE}) of device time in the "
+        rf"base, (?P<new>{SHARE}) in the candidate\.",
         _judge_known_work,
     ),
     (r"(?P<base>\d+) steps in the base, (?P<candidate>\d+) in the candidate\.", _judge_counts),
