@@ -7,7 +7,9 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -15,7 +17,9 @@ from tests.ingest.native.comparison import differences
 from tests.ingest.test_mutations import LAYOUTS
 from tests.support.traces import read_bytes
 from tests.support.waiting import PATIENCE
-from torch_tb_profiler.cache.arrow import read_trace_file, write_trace
+from torch_tb_profiler.base.arrays import StoredTexts
+from torch_tb_profiler.cache.arrow import read_trace_file, write_columns, write_trace
+from torch_tb_profiler.cache.arrow_file import read_arrow_file
 
 WRITE_AND_READ = """
 import sys
@@ -44,6 +48,55 @@ def test_texts_that_cannot_be_encoded_are_written_with_question_marks(tmp_path: 
     write_trace(trace, str(tmp_path / "trace"))
     loaded = read_trace_file(pa.py_buffer((tmp_path / "trace").read_bytes()))
     assert list(loaded.strings) == ["a?b", "\u00e9", *trace.strings[2:]]
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["a", "", "bc"], ["é", "a", "漢字"]])
+def test_columns_of_every_type_are_read_as_arrow_reads_them(texts: list[str], tmp_path: Path) -> None:
+    dtypes = [np.dtype(code) for code in np.typecodes["AllInteger"] + "fd"]
+    columns: dict[str, Any] = {dtype.str: np.arange(length).astype(dtype) for length, dtype in enumerate(dtypes)}
+    path = tmp_path / "columns"
+    write_columns(columns | {"texts": texts}, str(path))
+    found = read_arrow_file(path.read_bytes()).columns
+    with pa.ipc.open_file(path) as file:
+        batch = file.get_batch(0)
+    for name, cell in zip(batch.schema.names, batch.columns, strict=True):
+        assert list(found[name]) == cell.values.to_pylist(), name
+        values = found[name]
+        assert name == "texts" or (isinstance(values, np.ndarray) and values.dtype.str == name)
+    read = found["texts"]
+    assert isinstance(read, StoredTexts) and len(read) == len(texts) and read.array.to_pylist() == texts
+    assert [read[i] for i in range(len(texts))] == texts and [*read[-2:]] == texts[-2:]
+    assert [read[-1]] == texts[-1:] if texts else True
+    for outside in (len(texts), -len(texts) - 1):
+        with pytest.raises(IndexError):
+            read[outside]
+
+
+def test_a_damaged_file_is_an_error_at_most(tmp_path: Path) -> None:
+    path, random = tmp_path / "trace", np.random.default_rng(1)
+    write_trace(read_bytes(LAYOUTS["kineto"]), str(path))
+    content, refused = path.read_bytes(), 0
+    for _ in range(300):
+        damaged = np.frombuffer(content, np.uint8).copy()
+        at = random.integers(0, len(content), 3)
+        at[0] = len(content) - 1 - at[0] % 900  # its footer
+        damaged[at] = random.integers(0, 256, 3)
+        try:
+            read_trace_file(damaged.tobytes()[: len(content) - int(random.integers(0, 2))])
+        except Exception:
+            refused += 1
+    assert 100 < refused < 300
+
+
+def test_reading_imports_no_arrow(tmp_path: Path) -> None:
+    write_trace(read_bytes(LAYOUTS["kineto"]), str(tmp_path / "trace"))
+    code = (
+        "import sys; from torch_tb_profiler.cache.arrow import read_trace_file; "
+        "trace = read_trace_file(open(sys.argv[1], 'rb').read()); print(len(trace), 'pyarrow' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "trace")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    assert done.stdout.split() == [str(len(read_bytes(LAYOUTS["kineto"]))), "False"]
 
 
 def test_pandas_is_not_imported_where_it_is_installed(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
@@ -134,13 +135,59 @@ class ArrowTexts(Sequence[str]):
         return iter(self.array.to_pylist())
 
 
+class StoredTexts(Sequence[str]):
+    """Texts in UTF-8, one after the other; each becomes a Python object when it is read, without Arrow.
+
+    offsets  int64[k + 1]  where each begins in `content`, and the end; empty without texts
+    """
+
+    def __init__(self, offsets: npt.NDArray[np.int64], content: memoryview) -> None:
+        self._offsets = offsets
+        self._content = content
+
+    def __len__(self) -> int:
+        return max(len(self._offsets) - 1, 0)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        number = int(index) + (len(self) if index < 0 else 0)
+        if not 0 <= number < len(self):
+            raise IndexError(f"there is no text {index} of {len(self)}")
+        return str(self._content[self._offsets[number] : self._offsets[number + 1]], "utf-8")
+
+    def __iter__(self) -> Iterator[str]:
+        bounds = self._offsets.tolist()
+        if not bounds:
+            return
+        content = bytes(self._content[: bounds[-1]])
+        if content.isascii():  # most are, and a text is cut faster than bytes are decoded
+            text = content.decode()
+            yield from (text[begin:end] for begin, end in pairwise(bounds))
+        else:
+            yield from (content[begin:end].decode() for begin, end in pairwise(bounds))
+
+    @property
+    def array(self) -> pa.LargeStringArray:
+        import pyarrow as pa
+
+        if not len(self):
+            return pa.array([], pa.large_string())
+        buffers = pa.py_buffer(self._offsets), pa.py_buffer(self._content[: self._offsets[-1]])
+        return pa.LargeStringArray.from_buffers(len(self), *buffers)
+
+
 def build_text_array(texts: Sequence[str], errors: str = "strict") -> pa.LargeStringArray:
     """Return `texts` as an Arrow array.
 
     Raise UnicodeEncodeError for half a surrogate pair, unless `errors` says otherwise. `pa.array` would do the
     same, but imports pandas, where it is installed, to check whether `texts` are a series.
     """
-    if isinstance(texts, ArrowTexts):
+    if isinstance(texts, ArrowTexts | StoredTexts):
         return texts.array
     encoded = [text.encode("utf-8", errors) for text in texts]
     return text_array_from_bytes(np.array([len(text) for text in encoded], np.int64), b"".join(encoded))

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from torch_tb_profiler.base.arrays import ArrowTexts, build_text_array
+from torch_tb_profiler.base.arrays import StoredTexts, build_text_array
+from torch_tb_profiler.cache.arrow_file import read_arrow_file
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.origin_records import OriginRecords
 from torch_tb_profiler.model.snapshots import RecordedSnapshot, SnapshotFacts
 from torch_tb_profiler.model.trace import ArgColumn, Events, Thread, Trace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _STRINGS = "strings"
 _TEXT_IDS = "text_ids"
 _SNAPSHOT = "snapshot:"
 _SNAPSHOT_TEXTS = "snapshot texts"
 
-_DTYPES = {pa.from_numpy_dtype(dtype): np.dtype(dtype) for dtype in np.typecodes["AllInteger"] + "fd"}
-
 
 def write_trace(trace: Trace, path: str) -> None:
     """Write all columns of a trace; OSError if that fails."""
+    import pyarrow as pa
+
     names, arrays = [], []
     for name, values in _trace_columns(trace):
         names.append(name)
@@ -50,26 +53,20 @@ def write_trace(trace: Trace, path: str) -> None:
         writer.write_batch(batch.replace_schema_metadata(schema.metadata))
 
 
-def read_trace_file(content: pa.Buffer) -> Trace:
-    """Return the trace in a file, its columns views of `content`; raises an Arrow error if it is damaged."""
-    reader = pa.ipc.open_file(pa.BufferReader(content))
-    batch = reader.get_batch(0)
-    header = json.loads(reader.schema.metadata[b"trace"])
-    column = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
-
-    def numbers(name: str) -> npt.NDArray[Any]:
-        return _numpy_view(column[name].values)
-
+def read_trace_file(content: Any) -> Trace:
+    """Return the trace in a file, its columns views of `content`; raises any error if it is damaged."""
+    column, metadata = read_arrow_file(content)
+    header = json.loads(metadata["trace"])
     args = {}
     for key, kind in header["args"].items():
-        texts = f"arg:{key}:texts"
-        dictionary = ArrowTexts(column[texts].values) if texts in column else ()
-        args[key] = ArgColumn(kind, numbers(f"arg:{key}:rows"), numbers(f"arg:{key}:values"), dictionary)
+        dictionary = _texts(column, f"arg:{key}:texts") if f"arg:{key}:texts" in column else ()
+        rows, values = (_numbers(column, f"arg:{key}:{part}") for part in ("rows", "values"))
+        args[key] = ArgColumn(kind, rows, values, dictionary)
     return Trace(
-        events=Events(*(numbers(f"event:{name}") for name in Events.__slots__)),
-        strings=column[_STRINGS].values.to_pylist(),
+        events=Events(*(_numbers(column, f"event:{name}") for name in Events.__slots__)),
+        strings=list(_texts(column, _STRINGS)),
         threads=[Thread(pid, tid) for pid, tid in header["threads"]],
-        text_ids=column[_TEXT_IDS].values.to_pylist(),
+        text_ids=list(_texts(column, _TEXT_IDS)),
         args=args,
         metadata=header["metadata"],
         trace_start_ns=header["trace_start_ns"],
@@ -83,28 +80,44 @@ def read_trace_file(content: pa.Buffer) -> Trace:
     )
 
 
-def _read_snapshot(column: Mapping[str, pa.Array], facts: Mapping[str, Any]) -> RecordedSnapshot:
-    columns = {
-        name.removeprefix(_SNAPSHOT): _numpy_view(cell.values)
-        for name, cell in column.items()
-        if name.startswith(_SNAPSHOT)
+_Columns = Mapping[str, npt.NDArray[Any] | StoredTexts]
+
+
+def _numbers(columns: _Columns, name: str) -> npt.NDArray[Any]:
+    found = columns[name]
+    if isinstance(found, StoredTexts):
+        raise ValueError(f"{name} has texts")
+    return found
+
+
+def _texts(columns: _Columns, name: str) -> StoredTexts:
+    found = columns[name]
+    if not isinstance(found, StoredTexts):
+        raise ValueError(f"{name} has numbers")
+    return found
+
+
+def _read_snapshot(columns: _Columns, facts: Mapping[str, Any]) -> RecordedSnapshot:
+    parts = {
+        name.removeprefix(_SNAPSHOT): _numbers(columns, name) for name in columns if name.startswith(_SNAPSHOT)
     }
-    texts = ArrowTexts(column[_SNAPSHOT_TEXTS].values)
-    return RecordedSnapshot.from_columns(columns, texts, msgspec.convert(facts, SnapshotFacts))
+    texts = _texts(columns, _SNAPSHOT_TEXTS)
+    return RecordedSnapshot.from_columns(parts, texts, msgspec.convert(facts, SnapshotFacts))
 
 
 def write_columns(columns: Mapping[str, npt.NDArray[Any]], path: str) -> None:
     """Write named arrays; OSError if that fails."""
+    import pyarrow as pa
+
     batch = pa.RecordBatch.from_arrays([_list_cell(values) for values in columns.values()], names=list(columns))
     with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
         writer.write_batch(batch)
 
 
-def read_columns_file(content: pa.Buffer) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays in a file as views of `content`; raises any of Arrow's errors if that is damaged."""
-    batch = pa.ipc.open_file(pa.BufferReader(content)).get_batch(0)
-    names = batch.schema.names
-    return {name: _numpy_view(batch.column(i).values) for i, name in enumerate(names)}
+def read_columns_file(content: Any) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays in a file as views of `content`; raises any error if that is damaged."""
+    columns = read_arrow_file(content).columns
+    return {name: _numbers(columns, name) for name in columns}
 
 
 def _trace_columns(trace: Trace) -> Iterator[tuple[str, Any]]:
@@ -126,6 +139,8 @@ def _trace_columns(trace: Trace) -> Iterator[tuple[str, Any]]:
 
 def _list_cell(values: Any) -> pa.Array:
     """Return an array of one row, a list of all values."""
+    import pyarrow as pa
+
     flat = _arrow_array(values) if isinstance(values, np.ndarray) else build_text_array(values, "replace")
     return pa.LargeListArray.from_arrays(_arrow_array(np.array([0, len(flat)], np.int64)), flat)
 
@@ -135,17 +150,7 @@ def _arrow_array(values: npt.NDArray[Any]) -> pa.Array:
 
     `pa.array` would import pandas, if it is installed, to check for its types.
     """
+    import pyarrow as pa
+
     values = np.ascontiguousarray(values)
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
-
-
-def _numpy_view(values: pa.Array) -> npt.NDArray[Any]:
-    """Return a numpy array that shares the memory of an Arrow array.
-
-    `to_numpy` would import pandas, if it is installed, which takes half a second; so would asking for the dtype of
-    a type in some versions.
-    """
-    dtype = _DTYPES[values.type]
-    if not len(values):
-        return np.empty(0, dtype)
-    return np.frombuffer(values.buffers()[1], dtype, len(values), values.offset * dtype.itemsize)

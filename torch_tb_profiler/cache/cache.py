@@ -123,7 +123,7 @@ class Cache:
         def read(path: Path) -> Any:
             from torch_tb_profiler.cache.arrow import read_trace_file
 
-            return read_trace_file(_map_arrow_entry(path))
+            return read_trace_file(_map_entry(path))
 
         return self._load(_trace_name(key), read)
 
@@ -139,7 +139,7 @@ class Cache:
         def read(path: Path) -> dict[str, npt.NDArray[Any]]:
             from torch_tb_profiler.cache.arrow import read_columns_file
 
-            return read_columns_file(_map_arrow_entry(path))
+            return read_columns_file(_map_entry(path))
 
         columns: dict[str, npt.NDArray[Any]] | None = self._load(_columns_name(key, name), read)
         return columns
@@ -269,13 +269,6 @@ def _columns_name(key: str, name: str) -> str:
 
 def _table_name(key: str, name: str) -> str:
     return f"{key}.{name}.table"
-
-
-def _map_arrow_entry(path: Path) -> Any:
-    """Return the content of an entry as a memory-mapped Arrow buffer."""
-    import pyarrow as pa
-
-    return pa.py_buffer(_map_entry(path))
 
 
 def _map_entry(path: Path) -> memoryview:
