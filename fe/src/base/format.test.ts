@@ -8,6 +8,7 @@ import {
   formatPoints,
   formatRate,
   formatRatio,
+  formatLimit,
   plural,
 } from './format';
 
@@ -23,6 +24,17 @@ const FORMATS: Record<string, (value: never) => string> = {
 // The table that the Python side follows too.
 it.each(golden)('writes the $kind $value as $text', ({ kind, value, text }) => {
   expect(FORMATS[kind]!(value as never)).toBe(text);
+});
+
+it('rounds what is saved at most up', () => {
+  expect([116_250, 117_000, 11_100_000.000000002, 999_400, 0, null].map(formatLimit)).toEqual([
+    '117 µs',
+    '117 µs',
+    '11.1 ms',
+    '1.00 ms',
+    '0 ns',
+    '–',
+  ]);
 });
 
 it('writes points', () => {

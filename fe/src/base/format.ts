@@ -87,6 +87,20 @@ export function formatDuration(ns: number | null): string {
   return `${value} ${unit}`;
 }
 
+/** Return a positive number rounded up to three significant digits: what is "at most" that is at most what is shown. */
+export function roundUp(value: number): number {
+  if (value <= 0 || !Number.isFinite(value)) {
+    return value;
+  }
+  const digits = Number(value.toPrecision(12)); // sums of floats get the last digits wrong
+  const exponent = Math.floor(Math.log10(digits)) - 2;
+  const step = 10 ** Math.abs(exponent);
+  return exponent < 0 ? Math.ceil(digits * step) / step : Math.ceil(digits / step) * step;
+}
+
+/** Format the most that a duration may be. */
+export const formatLimit = (ns: number | null): string => formatDuration(ns === null ? null : roundUp(ns));
+
 /** Return the unit in which a duration is shown, for axes and ranges. */
 export function timeUnit(ns: number): { scale: number; unit: string } {
   const [scale, unit] = chooseUnit(ns, TIMES);

@@ -1,6 +1,6 @@
 import { useMemo } from 'react';
 import type { IdlePayload } from '../../api/types';
-import { deviceName, formatDuration, formatRatio, plural } from '../../base/format';
+import { deviceName, formatDuration, formatRatio, plural, roundUp } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Select } from '../../widgets/inputs/Select';
@@ -153,7 +153,7 @@ function columnsOf(payload: IdlePayload, idle: number): Column<Row>[] {
       id: 'gain',
       title: 'Saves up to',
       kind: 'duration',
-      value: row => row.gain,
+      value: row => (row.gain === null ? null : roundUp(row.gain)),
       reason: payload.reasons.gain_ns,
     },
   ];

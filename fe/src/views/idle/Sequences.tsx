@@ -1,5 +1,5 @@
 import type { SequenceRow, SequencesPayload } from '../../api/types';
-import { formatCount, formatDuration, formatRatio, plural } from '../../base/format';
+import { formatCount, formatDuration, formatLimit, formatRatio, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -55,9 +55,9 @@ export function Sequences() {
                     {row.around ?? <span className="dim">several places</span>}
                   </td>
                   <td className="num">{formatRatio(row.share)}</td>
-                  <td className="num">{row.fusion_ns > 0 ? formatDuration(row.fusion_ns) : '–'}</td>
+                  <td className="num">{row.fusion_ns > 0 ? formatLimit(row.fusion_ns) : '–'}</td>
                   <td className="num">
-                    {row.capture_ns ? formatDuration(row.capture_ns) : row.capture_ns === 0 ? 'nothing' : '–'}
+                    {row.capture_ns ? formatLimit(row.capture_ns) : row.capture_ns === 0 ? 'nothing' : '–'}
                   </td>
                 </tr>
               ))}

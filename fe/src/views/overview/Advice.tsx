@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Recommendation } from '../../api/types';
-import { formatDuration, formatRatio } from '../../base/format';
+import { formatDuration, formatLimit, formatRatio } from '../../base/format';
 import { capitalize, plainText, type Phrase } from '../../base/text';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -184,7 +184,7 @@ function Gain({ item }: { item: Recommendation }) {
         </span>
       )}
       <span className={css.gain} title={item.gain}>
-        {formatDuration(ns)}
+        {formatLimit(ns)}
         {known && <span className="dim"> {formatRatio(share)}</span>}
       </span>
     </>

@@ -1,6 +1,13 @@
 // All that is known of one row: its work, its time, its roofline, and the way to its first call.
 import type { DevicePeaks, RooflineRow } from '../../api/types';
-import { formatBytes, formatDuration, formatNumber, formatRatio, plural } from '../../base/format';
+import {
+  formatBytes,
+  formatDuration,
+  formatLimit,
+  formatNumber,
+  formatRatio,
+  plural,
+} from '../../base/format';
 import { RowDetail } from '../../widgets/table/RowDetail';
 import { Facts } from '../_shared/rows/Facts';
 import { RowActions } from '../_shared/rows/RowActions';
@@ -26,7 +33,7 @@ export function Detail({ row, peaks, onClose }: Props) {
     ['Time at the roofline', row.roof_ns === null ? null : formatDuration(row.roof_ns)],
     ['Share of roofline', row.efficiency === null ? null : formatRatio(row.efficiency)],
     ['Peaks from', row.roof_ns === null ? null : sources(peaks)],
-    ['Saving at the roofline', row.saved_ns === null ? null : `up to ${formatDuration(row.saved_ns)}`],
+    ['Saving at the roofline', row.saved_ns === null ? null : `up to ${formatLimit(row.saved_ns)}`],
     ['Bound by', row.bound],
     ['Unknown', row.reason],
   ];

@@ -1,6 +1,6 @@
 import { useMemo } from 'react';
 import type { RooflinePayload } from '../../api/types';
-import { formatDuration, formatNumber, formatRatio, plural } from '../../base/format';
+import { formatDuration, formatLimit, formatNumber, formatRatio, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Answer } from '../../widgets/Answer';
@@ -171,5 +171,5 @@ function foot(payload: RooflinePayload): string {
   const left = payload.others
     ? `${plural(payload.others.rows, 'row')} with ${formatDuration(payload.others.device_ns)} left out · `
     : '';
-  return `${left}at most ${formatDuration(saved)} saved if every row reached its roofline`;
+  return `${left}at most ${formatLimit(saved)} saved if every row reached its roofline`;
 }
