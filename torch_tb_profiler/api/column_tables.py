@@ -244,7 +244,7 @@ def _device_gaps(trace: Trace, device: int | None) -> dict[str, pa.Array]:
         columns = [idle.gap, idle.begin, idle.length, idle.cause.astype(np.int32), idle.row, emptied, idle.step]
     gap, begin, length, cause, row, emptied, step = columns
     return {
-        "gap": pa.array(gap),
+        "gap": pa.array(gap, pa.int64()),
         "start_ns": value_array(begin),
         "duration_ns": value_array(length),
         "cause": text_array(cause, CAUSE_NAMES),
