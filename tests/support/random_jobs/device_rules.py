@@ -66,6 +66,8 @@ def _judge_copy_advice(match: re.Match[str], context: Context) -> str | None:
 def _judge_waiting_copies(match: re.Match[str], context: Context) -> str | None:
     if context.plan.kind != "copies":
         return "nothing is copied"
+    if match["name"] != "aten::copy_":
+        return "it is aten::copy_"
     most = _idle(context) + context.truth.copies_alone(context.rank, context.odd)
     return context.at_least(us(match["time"]), most, "idle or copying")
 
@@ -95,7 +97,7 @@ DEVICE_RULES: tuple[tuple[str, Check], ...] = (
         _judge_pageable,
     ),
     (rf"Copy from pinned memory: saves up to (?P<gain>{NUMBER}),.*", _judge_copy_advice),
-    (rf"Copy without waiting: saves up to (?P<gain>{NUMBER}),.*", _judge_copy_advice),
+    (rf"Use non-blocking copies: saves up to (?P<gain>{NUMBER}),.*", _judge_copy_advice),
     (
         r"(?P<count>\d+) calls in the trace wait for copies between host and GPU\.",
         lambda match, context: (
@@ -103,8 +105,8 @@ DEVICE_RULES: tuple[tuple[str, Check], ...] = (
         ),
     ),
     (
-        rf"The idle time until the next launch, and the copies to the host while nothing computes, take "
-        rf"(?P<time>{NUMBER}) of {BASE}\.",
+        rf"Idle time until the next launch, and copies to the host while nothing computes, cost "
+        rf"(?P<time>{NUMBER}) of {BASE}, most of all in (?P<name>\S+)\.",
         _judge_waiting_copies,
     ),
 )
