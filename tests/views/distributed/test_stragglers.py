@@ -106,3 +106,9 @@ def test_the_lateness_of_a_rank_that_waits_elsewhere_is_not_its_own() -> None:
         "host0_1005",
         "waits for rank 5",
     )
+
+
+def test_a_rank_whose_file_lacks_a_collective_is_not_late_before_the_next() -> None:
+    """What it worked before both then seems to be before one of them."""
+    said = sentences(view(Job(2, ddp(2), steps=6, lost=frozenset({(1, 1)}))))
+    assert "late once" not in said and said.startswith("The ranks are balanced; no straggler.")

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
+from torch_tb_profiler.analyses.distributed.matching import match_collectives
 from torch_tb_profiler.analyses.distributed.rank_summary import RANK_STEP
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.base.memo import derived
@@ -131,10 +132,25 @@ def is_in_most_steps(late: Float64 | Int64) -> bool:
     return 2 * int((late >= MIN_RECURRING_RATIO * late.mean()).sum()) > len(late)
 
 
+def _lacks_collectives(job: DistributedJob) -> Bool:
+    """Return bool[ranks, steps]: where a rank lacks a collective, so that it only seems late before the next.
+
+    Its window is that of two collectives then.
+    """
+    lacks = np.zeros((len(job.sources), len(job.steps)), np.bool_)
+    matching = match_collectives(job)
+    for each in matching.mismatches:
+        if each.what == "missing":
+            found = job.table.step[matching.instance == each.instance]
+            for members in each.values.values():
+                lacks[np.ix_(np.array(members), np.unique(found[found != NO_CODE]))] = True
+    return lacks
+
+
 def find_late_once(job: DistributedJob, work: WorkWindows, step_ns: float) -> LateOnce | None:
     """Return the rank whose lateness in few steps stands out most, or None; `step_ns`: of a typical step."""
     numbers = np.flatnonzero(_communicating_steps(job)[:-1])
-    late = np.maximum(excess_by_step(job, work)[:, numbers], 0.0)
+    late = np.where(_lacks_collectives(job), 0.0, np.maximum(excess_by_step(job, work), 0.0))[:, numbers]
     if late.size == 0 or late.shape[1] < MIN_STEPS:
         return None
     member, _ = np.unravel_index(int(late.argmax()), late.shape)
