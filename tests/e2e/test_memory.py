@@ -118,7 +118,7 @@ def test_a_leak_is_named_and_leads_to_its_allocation(open_page: Open) -> None:
     warning = frame.locator("[data-part=memory-warning]")
     expect(warning).to_contain_text("leak 1.00 MiB per step")
     expect(warning).to_contain_text("aten::kept <img")
-    warning.get_by_role("button", name="1.00 MiB").click()
+    warning.get_by_role("button", name=re.compile(r"1\.00\s+MiB")).click()
     expect(frame.locator(ROWS).nth(1)).to_contain_text("5.00 MiB")
     frame.locator(ROWS).nth(1).click()
     frame.get_by_role("button", name="Show the newest block on the timeline").click()

@@ -119,6 +119,9 @@ export function draw(element: ReactElement, params: Record<string, string> = {})
   return { ...drawn, settled };
 }
 
+/** The text of an element, with plain spaces where a number is joined with its unit. */
+export const drawnText = (element: Element | null): string => element!.textContent!.replaceAll('\u00a0', ' ');
+
 /** Return the drawn text of a sentence of the server, without the backticks around code. */
 export const textOf = (phrases: readonly { text: string }[]): string =>
   phrases

@@ -2,7 +2,7 @@ import { act, fireEvent, screen, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/idle.json';
 import type { IdlePayload } from '../../api/types';
-import { drawView, serveGoldens, textOf } from '../../testing/view';
+import { drawnText, drawView, serveGoldens, textOf } from '../../testing/view';
 import { communicationParts } from './StepBar';
 import { causeRows, flameRoot, onTimeline } from './select';
 import View from '.';
@@ -13,7 +13,7 @@ const payload = golden.idle as unknown as IdlePayload;
 
 it('names the main cause of idle time and shows every cause of an average step', async () => {
   drawView(View, golden.idle);
-  expect(screen.getByRole('heading', { level: 1 }).textContent).toBe(
+  expect(drawnText(screen.getByRole('heading', { level: 1 }))).toBe(
     'GPU 0 is idle for 50% of an average step (500 µs of 1.00 ms), 330 µs of it waiting for data loading.',
   );
   const table = within(screen.getByRole('treegrid', { name: 'idle' }));

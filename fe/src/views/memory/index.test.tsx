@@ -1,7 +1,8 @@
 import { fireEvent, screen, waitFor } from '@testing-library/react';
 import { expect, it, vi } from 'vitest';
 import golden from '../../../../tests/golden/payloads/memory.json';
-import { draw, drawView, serveGoldens, textOf } from '../../testing/view';
+import { joinUnits } from '../../base/text';
+import { draw, drawnText, drawView, serveGoldens, textOf } from '../../testing/view';
 import { Snapshot } from './files/Snapshot';
 import { Timeline } from './files/Timeline';
 import View from '.';
@@ -10,13 +11,13 @@ serveGoldens(golden);
 
 it('shows the peak, who holds it, and that it grows', async () => {
   drawView(View, golden.memory);
-  expect(document.querySelector('h1')!.textContent).toBe(textOf(golden.memory.devices[0]!.headline));
+  expect(drawnText(document.querySelector('h1'))).toBe(textOf(golden.memory.devices[0]!.headline));
   expect(
     (await screen.findByText('aten::kept <img src=x onerror=alert(1)>', { selector: 'ol span' }))
       .parentElement!.textContent,
   ).toContain('4.00 MiB');
   expect(await screen.findByLabelText(/Instant in the memory/)).toBeTruthy();
-  expect(document.querySelector('[data-part=memory-warning]')!.textContent).toContain('1.00 MiB');
+  expect(drawnText(document.querySelector('[data-part=memory-warning]'))).toContain('1.00 MiB');
 });
 
 it('lists the blocks', async () => {
@@ -37,7 +38,7 @@ const shown = (number: number, kind: string) => ({
 it('opens a snapshot of the allocator', async () => {
   draw(<Snapshot {...shown(0, 'snapshot')} />);
   const headline = textOf(golden['memory/snapshot'].headline);
-  expect(await screen.findByRole('heading', { level: 1, name: headline })).toBeTruthy();
+  expect(await screen.findByRole('heading', { level: 1, name: joinUnits(headline) })).toBeTruthy();
   expect(document.querySelector('[data-part=allocation-error]')!.textContent).toContain('954 MiB');
   await waitFor(() => expect(document.querySelectorAll('[data-part=segments] li')).toHaveLength(2));
   expect(document.querySelectorAll('[data-part=segments] rect').length).toBeGreaterThan(2);
@@ -98,6 +99,6 @@ it('opens the own snapshot of the recording that is shown', async () => {
 it('opens an exported timeline', async () => {
   draw(<Timeline {...shown(1, 'timeline')} />);
   const headline = textOf(golden['memory/timeline'].headline);
-  expect(await screen.findByRole('heading', { level: 1, name: headline })).toBeTruthy();
+  expect(await screen.findByRole('heading', { level: 1, name: joinUnits(headline) })).toBeTruthy();
   expect(document.querySelector('[data-part=kind-list]')!.textContent).toContain('activation');
 });

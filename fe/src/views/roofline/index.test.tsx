@@ -1,7 +1,7 @@
 import { cleanup, fireEvent, screen, waitFor, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/roofline.json';
-import { drawView, serveGoldens } from '../../testing/view';
+import { drawnText, drawView, serveGoldens } from '../../testing/view';
 import View from '.';
 
 serveGoldens(golden);
@@ -146,5 +146,5 @@ it('says at which clock the peak holds where the trace records the clock', () =>
   const clock = [{ text: 'SM Clock [MHz] records 1,464 MHz while it worked.' }];
   const devices = golden.roofline.devices.map(device => ({ ...device, clock }));
   drawView(View, { ...golden.roofline, devices });
-  expect(screen.getByRole('note').textContent).toBe(clock[0]!.text);
+  expect(drawnText(screen.getByRole('note'))).toBe(clock[0]!.text);
 });

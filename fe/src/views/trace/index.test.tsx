@@ -1,7 +1,7 @@
 import { cleanup, fireEvent, screen, waitFor, within } from '@testing-library/react';
 import { describe, expect, it, vi } from 'vitest';
 import golden from '../../../../tests/golden/payloads/trace.json';
-import { drawView, serveGoldens } from '../../testing/view';
+import { drawnText, drawView, serveGoldens } from '../../testing/view';
 import View from '.';
 
 serveGoldens(golden);
@@ -26,7 +26,7 @@ it('shows why a device is idle at a moment, the cause, and a link to all idle ti
   const details = await screen.findByRole('heading', { level: 2, name: 'Operators' });
   const panel = within(details.closest<HTMLElement>('[data-part=moment-details]')!);
   const found = golden['trace/moment'];
-  expect(panel.getByText(/GPU 0 is idle/).textContent).toContain(found.headline[0]!.text);
+  expect(drawnText(panel.getByText(/GPU 0 is idle/))).toContain(found.headline[0]!.text);
   expect(panel.getByText('Cause').parentElement!.textContent).toContain(found.subject.short_name);
   expect(panel.getByRole('heading', { name: 'Entire gap' })).toBeTruthy();
   fireEvent.click(panel.getByRole('button', { name: /All idle time/ }));

@@ -2,7 +2,7 @@ import { screen } from '@testing-library/react';
 import { expect, it, vi } from 'vitest';
 import job from '../../../../../tests/golden/payloads/distributed.json';
 import golden from '../../../../../tests/golden/payloads/trace.json';
-import { drawView, serveGoldens, textOf } from '../../../testing/view';
+import { drawnText, drawView, serveGoldens, textOf } from '../../../testing/view';
 import View from '..';
 
 serveGoldens({ ...golden, ...job });
@@ -44,7 +44,7 @@ it('says why the device of a rank waits, in the time of the merged timeline, and
     params: { ranks: 'rank0,rank1', moment: `${device}:${Math.floor(wait.begin_ns + shift)}` },
   });
   const panel = await screen.findByLabelText("Selected part of the device's time");
-  expect(panel.textContent).toContain(textOf(wait.headline));
+  expect(drawnText(panel)).toContain(textOf(wait.headline));
   const titles = [...document.querySelectorAll('[data-part=track-label]')].map(label => label.textContent);
   expect(titles.filter(title => title?.includes('Why idle')).length).toBe(connections.ranks.length);
 });
