@@ -27,7 +27,7 @@ def names(frame: Tab, table: str = "operators") -> Locator:
 @pytest.mark.parametrize(("width", "theme"), [(900, "light"), (1440, "dark"), (2500, "light")])
 def test_operators_say_what_takes_the_time(open_page: Open, width: int, theme: str) -> None:
     _, frame = open_page(width=width, theme=theme, **OPERATORS)
-    expect(frame.locator("h1")).to_contain_text("of the GPU time")
+    expect(frame.locator("h1")).to_contain_text("of operator GPU time")
     expect(names(frame)).to_have_text([f"aten::mm {SCRIPT}"])
     expect(frame.locator("[data-part=donut]")).to_have_count(2)
     expect_fits(frame)
