@@ -17,7 +17,7 @@ from tests.support.random_jobs.surfaces import JobSurfaces
 from tests.support.random_jobs.truth import JobTruth
 from tests.support.serving import Workload, serving_document
 from tests.support.serving_ranks import rank_document
-from tests.support.traces import document
+from tests.support.traces import document, event
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.cli import main
@@ -226,3 +226,26 @@ def test_why_there_is_no_advice_names_the_worker_of_which_it_is_said() -> None:
     surfaces = JobSurfaces(JobTruth(plan, plan.simulation.run()))
     found = summarize(surfaces)
     assert found.reasons["advice"].startswith(f"{found.bound_worker}: No known fix on this rank would save ")
+
+
+def test_steps_that_averages_leave_out_are_told(tmp_path: Path) -> None:
+    """Each fourth of 12 steps waits 6 ms for its data: no average shows it, and the device isn't as busy there."""
+    events: list[dict[str, Any]] = []
+    now = 0.0
+    for number in range(1, 13):
+        wait = 6000.0 if number % 4 == 0 else 50.0
+        events += [
+            event(f"host user_annotation ProfilerStep#{number} {now} {wait + 8000}"),
+            event(f"host user_annotation load_batch {now} {wait}"),
+            event(f"host cpu_op aten::mm {now + wait} 40"),
+            event(f"host cuda_runtime cudaLaunchKernel {now + wait + 5} 10 correlation={number}"),
+            event(f"gpu0 kernel gemm {now + wait + 50} 7900 correlation={number}"),
+        ]
+        now += wait + 8000
+    (tmp_path / "worker.pt.trace.json").write_bytes(document(events))
+    summary = ttp.open(str(tmp_path)).run().summary()
+    said = "Steps 4, 8 and 12 take 5.95 ms more than a typical step (8.05 ms), mostly in load_batch."
+    assert said in summary.headline
+    shown = as_markdown(summary)
+    assert "## A typical step takes 8.05 ms" in shown
+    assert "kernels run for 98.1% of the time in typical steps" in shown

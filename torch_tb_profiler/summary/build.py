@@ -184,7 +184,9 @@ def _headline(
         advice = engine.advice[:1] if engine.what_holds_it_back != "no_requests" else []
         return [*rate, alone + plain(engine.headline), *(_start_with(each) for each in advice)]
     start = start_sentence(decisive.recommendations)
-    return [*rate, *(sentence for text in (decisive.spent, start) if (sentence := plain(text)))]
+    # What averages leave out may be most of the time: a loader that is late in each fourth step.
+    said = (decisive.spent, decisive.left_out, start)
+    return [*rate, *(sentence for text in said if (sentence := plain(text)))]
 
 
 def _start_with(advice: AdviceRow) -> str:
@@ -210,6 +212,7 @@ def step_time(overviews: Mapping[str, Overview], stragglers: Sequence[str] = ())
         recorded=all(overviews[worker].steps_recorded for worker in known),
         left_out=[worker for worker in stragglers if worker in known and worker not in averaged],
         noun=nouns.pop() if len(nouns) == 1 else "step",
+        typical=any(average.outliers for average in known.values()),
     )
 
 

@@ -126,10 +126,11 @@ def _markdown_lines(summary: Summary) -> Iterator[str]:
     yield from (f"- {_escape(sentence)}" for sentence in sentences or summary.headline)
     has_steps = summary.step is None or summary.step.recorded
     noun = summary.step.noun if summary.step is not None else "step"
+    typical = "typical " if summary.step is not None and summary.step.typical else ""
     if summary.step is not None:
         yield from _step(summary.step, "operators" not in summary.reasons)
     if summary.devices is not None:
-        yield f"- {_devices(summary.devices, has_steps, noun)}"
+        yield f"- {_devices(summary.devices, has_steps, typical + noun)}"
     if summary.communication is not None:
         yield f"- {_communication(summary.communication, has_steps, noun)}"
     if summary.memory is not None:

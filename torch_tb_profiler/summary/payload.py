@@ -26,6 +26,7 @@ class StepTime(msgspec.Struct, frozen=True):
                where every worker knows all
     recorded   false if a worker's file has no steps; the whole trace then counts as one
     noun       what a step is in a sentence: "step", or "iteration" of an inference engine
+    typical    whether a worker has odd steps, which the means leave out
     """
 
     mean_ns: float
@@ -37,11 +38,14 @@ class StepTime(msgspec.Struct, frozen=True):
     recorded: bool
     left_out: list[str] = []
     noun: str = "step"
+    typical: bool = False
 
     @property
     def share_base(self) -> str:
-        """What takes this time: "a step", "an iteration" or "the trace"."""
-        return with_article(self.noun) if self.recorded else "the trace"
+        """What takes this time: "a step", "a typical step", "an iteration" or "the trace"."""
+        if not self.recorded:
+            return "the trace"
+        return f"a typical {self.noun}" if self.typical else with_article(self.noun)
 
 
 class Top(msgspec.Struct, frozen=True):

@@ -153,6 +153,7 @@ def _build_measured(trace: Trace) -> Overview:
         reasons["hardware"] = no_hardware
     evidence = _evidence(trace, average, kind)
     spent = sentences(_step_sentence(trace, average, kind), *evidence)
+    left_out = sentences(odd_steps_sentence(trace), outside_steps_sentence(trace))
     explanation = words.steps_explanation(
         step_list, average, reasons, is_truncated(trace.health), step_noun(trace)
     )
@@ -164,8 +165,7 @@ def _build_measured(trace: Trace) -> Overview:
             *_iteration_sentences(trace, spent),
             *evidence,
             words.redirect_operator_links(explanation, configuration.recorded.get("host", False)),
-            odd_steps_sentence(trace),
-            outside_steps_sentence(trace),
+            left_out,
             words.throughput_sentence(count_tokens(trace)),
         ),
         trace_start_ns=trace.trace_start_ns,
@@ -188,6 +188,7 @@ def _build_measured(trace: Trace) -> Overview:
         reasons=reason_texts(reasons),
         health=[*trace.health, *health_notes(trace, times)],
         step_noun=step_noun(trace),
+        left_out=left_out,
     )
 
 

@@ -160,6 +160,7 @@ class Overview(msgspec.Struct, frozen=True):
     headline     how an average step is spent, and what to do first
     spent        how an average step is spent, its largest kernel, and what most of its critical path is
     explanation  the same without its first sentence; how the steps vary, which are left out; tokens per second
+    left_out     which steps and what time averages of steps leave out, as `explanation` says it; often empty
     gains        where the savings of the recommendations come from, and what they leave out
     recommendations  largest gain first, but code before the waits that hide it; no_advice: why there are none, and
                    what that doesn't mean; empty in a preview, too, where advice may turn up
@@ -193,3 +194,4 @@ class Overview(msgspec.Struct, frozen=True):
     reasons: Mapping[str, Text]
     health: list[HealthNote]
     step_noun: str = "step"
+    left_out: Text = ()
