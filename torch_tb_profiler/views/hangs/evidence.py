@@ -83,15 +83,16 @@ def ruled_out(found: HangDiagnosis, job: JobDumps) -> list[HangFact]:
     listed = []
     group = verdict.groups[0]
     compared, differ = _compare_histories(found, group)
+    lost = [rank for rank in group.ranks if rank not in found.dumps]
     if compared and not differ and not verdict.kind.startswith("mismatch"):
         listed.append(
             HangFact(
                 "Different program paths",
                 f"The last {plural(compared, 'collective')} of {words.name_group(group)} "
-                f"{agree(compared, 'is', 'are')} the same on all its ranks",
+                f"{agree(compared, 'is', 'are')} the same on all its ranks"
+                f"{' with a readable dump' if lost else ''}",
             )
         )
-    lost = [rank for rank in group.ranks if rank not in found.dumps]
     if not lost:
         ranks = len(group.ranks)
         listed.append(HangFact("A lost rank", f"All {ranks:,} ranks of the group wrote a readable dump"))
