@@ -37,13 +37,15 @@ interface Props {
   waterfall: DiffWaterfall;
   /** The sides, for the title of the saved picture. */
   compared: string;
+  /** Whether the table shows the rows that make up a bar already. */
+  isShown: (name: string) => boolean;
   /** Open the rows that make up a bar. */
   onBar: (name: string) => void;
   /** Open the recording of a side. */
   onSide: (side: 'base' | 'candidate') => void;
 }
 
-export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
+export function Waterfall({ waterfall, compared, isShown, onBar, onSide }: Props) {
   const { ref, width } = useWidth();
   const say = useStepWords();
   const { base_ns: base, candidate_ns: candidate, by } = waterfall;
@@ -113,6 +115,7 @@ export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
                 key={bar.name}
                 className={significant || bar.verdict === 'unknown' ? '' : css.noise}
                 title={`${title}: ${signed(bar.delta_ns)}.${intervalText(bar, say)}`}
+                current={isShown(bar.name)}
                 onOpen={() => onBar(bar.name)}
               >
                 <rect
@@ -174,16 +177,19 @@ export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
 interface ColumnLinkProps {
   title: string;
   className?: string | undefined;
+  /** What it leads to is on the page. */
+  current?: boolean;
   onOpen: () => void;
   children: ReactNode;
 }
 
 /** A column that is a link. Its title names it, because the drawn label may be cut. */
-function ColumnLink({ title, className = '', onOpen, children }: ColumnLinkProps) {
+function ColumnLink({ title, className = '', current = false, onOpen, children }: ColumnLinkProps) {
   return (
     <g
       role="link"
       tabIndex={0}
+      aria-current={current || undefined}
       className={`${css.opens} ${className}`}
       onClick={onOpen}
       onKeyDown={event => event.key === 'Enter' && onOpen()}

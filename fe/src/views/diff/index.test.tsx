@@ -118,6 +118,14 @@ it('opens the recordings and the rows that the waterfall counts, by keys, too', 
   expect(readState()).toMatchObject({ view: 'overview', ...base });
 });
 
+it('says of which bar the table shows the rows', async () => {
+  drawView(View, golden.diff, { base, params: { table: 'kernels' } });
+  const current = async (name: RegExp) =>
+    (await screen.findByRole('link', { name })).getAttribute('aria-current');
+  expect(await current(/^Kernel: /)).toBe('true');
+  expect(await current(/^Runtime: /)).toBeNull();
+});
+
 it.each([
   ['kernel', true, { table: 'kernels' }],
   ['communication', true, { table: 'families', q: 'communication' }],

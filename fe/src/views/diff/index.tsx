@@ -123,9 +123,12 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
   };
   const onPart = (part: DiffPart) => onOpen(partRows([part], time)[0]!);
   const below = useRef<HTMLDivElement>(null);
+  const barParams = (name: string) => ({ sort: '', q: '', time: '', ...barTableParams(name, hasDevice) });
+  const isShown = (name: string) =>
+    Object.entries(barParams(name)).every(([key, value]) => (params[key] ?? '') === value);
   /** A bar opens the rows that make it up. */
   const onBar = (name: string) => {
-    setParams({ sort: '', q: '', time: '', ...barTableParams(name, hasDevice) });
+    setParams(barParams(name));
     below.current?.scrollIntoView({ block: 'nearest' });
   };
   const against = base ? [base.run, base.worker, `span ${base.span}`].join(' · ') : '';
@@ -215,6 +218,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
             <Waterfall
               waterfall={waterfall}
               compared={sides}
+              isShown={isShown}
               onBar={onBar}
               onSide={side => select({ view: 'overview', ...(side === 'base' && base), params: {} })}
             />

@@ -103,8 +103,10 @@ export function Iterations({ payload, chosen, onChoose, onOpen }: Props) {
           onKeyDown={onKeyDown}
           onBlur={() => setPointed(null)}
           onPointerDown={event => {
-            event.currentTarget.setPointerCapture(event.pointerId);
+            // A finger that taps has not moved there before.
+            setPointed(at(event));
             setFrom(at(event));
+            event.currentTarget.setPointerCapture(event.pointerId);
           }}
           onPointerMove={event => setPointed(at(event))}
           onPointerUp={() => {
