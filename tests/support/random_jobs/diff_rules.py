@@ -25,6 +25,16 @@ _MIN_CHANGE = 0.02
 """Share of a step up to which Diff calls a change none."""
 
 
+_CLEAR_ERRORS = 4.0
+"""How many standard errors a change is from the 2% if few steps tell them apart, too."""
+
+_NEEDED_ERRORS = 2.8
+"""How many standard errors show a change at 95% confidence in four of five cases, with many steps."""
+
+_NEEDED_FACTOR = 3.0
+"""How far an estimate of the steps that are needed may be off: it is one from few steps, which are correlated."""
+
+
 class Change:
     """The truth about one rank before and after a change."""
 
@@ -92,6 +102,25 @@ def _judge_none(match: re.Match[str], change: Change) -> str | None:
     if abs(now / before - 1) > 1.2 * _MIN_CHANGE:
         return f"it changes from {before:.0f} to {now:.0f} µs"
     return _judge_times(match, change) if "before" in match.groupdict() else None
+
+
+def _judge_needed(match: re.Match[str], change: Change) -> str | None:
+    """Check how many steps per side tell a change from one of 2%, and that those recorded don't."""
+    sides = [context.usual_steps for context in (change.before, change.after)]
+    before, now = (float(np.mean(side)) for side in sides)
+    margin, size = _MIN_CHANGE * before, abs(now - before)
+    error = float(np.sqrt(sum(np.var(side, ddof=1) / len(side) for side in sides)))
+    if "unclear" in match[0] and abs(size - margin) > _CLEAR_ERRORS * error:
+        return f"the change of {size:.0f} µs is clearly not the {margin:.0f} µs that matter"
+    per_step = error**2 / sum(1 / len(side) for side in sides)
+    goal = max(size if size >= margin else margin - size, 1e-9)
+    needed, recorded = 2 * per_step * (_NEEDED_ERRORS / goal) ** 2, min(map(len, sides))
+    said = int(match["needed"].replace(",", ""))
+    if said <= recorded:
+        return f"{recorded} steps per side are recorded"
+    too_few = "ore than" not in match[0] and said < needed / _NEEDED_FACTOR - recorded
+    too_many = said > needed * _NEEDED_FACTOR + 2 * recorded
+    return f"{needed:.0f} steps would do" if too_few or too_many else None
 
 
 def _judge_parts(match: re.Match[str], change: Change) -> str | None:
@@ -220,7 +249,16 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str], Change], str | None]], ...] = 
     (rf"Step time is the same on both sides: {NUMBER}\.", _judge_none),
     (rf"Inconclusive: {_TIMES} \([^()]*(?:\({_INTERVAL}\))?[^()]*\)\.", _judge_times),
     (r"Whether by the 2% that matter is inconclusive: .*", lambda match, change: None),
-    (r"About [\d,]+ steps per side would settle it\.|More than [\d,]+ steps .*", lambda match, change: None),
+    (
+        r"(?:Whether the change exceeds the 2% that matter is unclear: a|A)bout (?P<needed>[\d,]+) steps per side would "
+        r"settle it\.",
+        _judge_needed,
+    ),
+    (
+        r"(?:Whether the change exceeds the 2% that matter is unclear: m|M)ore than (?P<needed>[\d,]+) steps per side would be "
+        r"needed to settle it\.",
+        _judge_needed,
+    ),
     (
         r"(?:Nearly all of the change comes from|More than the entire change comes from|The largest part of the "
         rf"change, {SHARE}, comes from|Also significant:|Significant changes within the step:|Operators that "

@@ -58,6 +58,12 @@ class Context:
         """Return the odd steps of any rank."""
         return self._odd_of.get(rank, self.odd) | {*self.truth.planted_odd, *self.truth.left_out}
 
+    @property
+    def usual_steps(self) -> list[float]:
+        """The µs of each step of the rank that isn't odd."""
+        times = self.truth.durations(self.rank)
+        return [time for number, time in enumerate(times) if number not in self.odd]
+
     def close(self, said: float, true: float, what: str) -> str | None:
         """Return why a number is wrong, or None."""
         if abs(said - true) <= TOLERANCE * abs(true) + self.slack:

@@ -220,13 +220,22 @@ def _judge_largest_category(match: re.Match[str], context: Context) -> str | Non
     """Check the largest part of the step of a process without a device."""
     loads = "loading" in match["name"]
     true = context.truth.idle_while(context.rank, ("load",) if loads else ("host",), context.odd)
-    return context.close(ratio(match["share"]) * context.typical, true, match["name"])
+    return first_reason(
+        context.close(ratio(match["share"]) * context.typical, true, match["name"]),
+        None if match["most"] is None else _judge_most_of(match["most"], true, context),
+    )
+
+
+def _judge_most_of(name: str, whole: float, context: Context) -> str | None:
+    """Check that half or more of a time is in an operator."""
+    part = context.truth.host_time(context.rank, name, context.odd)
+    return None if 2 * part >= 0.99 * whole else f"only {part:.0f} of {whole:.0f} µs is in {name}"
 
 
 STEP_RULES: tuple[tuple[str, Check], ...] = (
     (
         rf"(?P<name>Operators on the host|Data loading) (?:is|are) the largest part of {BASE}: "
-        rf"(?P<share>{SHARE})\.",
+        rf"(?P<share>{SHARE})(?:, most of it in (?P<most>\S+))?\.",
         _judge_largest_category,
     ),
     (

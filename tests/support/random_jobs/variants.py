@@ -69,7 +69,7 @@ def _draw_products(dice: random.Random, plan: JobPlan) -> JobPlan:
     gpu, share = dice.choice(GPUS), dice.uniform(0.2, 0.85)
     programs = [[_compute_product(each, gpu, share) for each in program] for program in _programs(plan)]
     simulation = replace(plan.simulation, programs=programs)
-    return replace(plan, kind="products", simulation=simulation, gpu=gpu)
+    return replace(plan, kind="products", simulation=simulation, shared=None, gpu=gpu)
 
 
 def _compute_product(action: Action, gpu: Gpu, share: float) -> Action:

@@ -18,7 +18,7 @@ from torch_tb_profiler.analyses.distributed.rank_summary import StringTable, sho
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, role_intervals
 from torch_tb_profiler.base.intervals import Intervals, covered_time, union
 from torch_tb_profiler.base.markers import is_step, is_user_frame
-from torch_tb_profiler.model.calls.calltree import build_call_tree, running_slices
+from torch_tb_profiler.model.calls.calltree import CallTree, build_call_tree, running_slices
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import is_communication_call, is_communication_kernel
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
@@ -143,15 +143,38 @@ def _top_kernels(trace: Trace, starts: Int64, stops: Int64) -> _TopNames:
 def _self_times(trace: Trace, rows: Int32, included: Bool, starts: Int64, stops: Int64) -> _WindowNameSums:
     """Sum self time by window and name over the slices in `rows`, of those with `included` (bool[n])."""
     forest = build_call_tree(trace, rows)
-    rows = forest.rows[forest.lane[forest.rows] == 0]
     sums = _WindowNameSums(starts, stops)
-    for thread in distinct_codes(trace.events.thread[rows]):
-        times, running = running_slices(trace, forest, rows[trace.events.thread[rows] == thread])
+    for thread in distinct_codes(trace.events.thread[forest.rows]):
+        on_thread = forest.rows[trace.events.thread[forest.rows] == thread]
+        times, running = _latest_running(trace, forest, on_thread)
         if len(times):
             inside = running[1:-1]  # before the first and after the last change nothing runs
             known = (inside >= 0) & included[inside]
             sums.add(times[:-1][known], times[1:][known], trace.events.name[inside[known]])
     return sums
+
+
+def _latest_running(trace: Trace, forest: CallTree, rows: Int32) -> tuple[Int64, Int32]:
+    """Return `running_slices` of a thread with all of its lanes: what began last runs.
+
+    Clocks are read one after the other, so that a call may seem to begin before the one before it ends.
+    """
+    lane = forest.lane[rows]
+    parts = [running_slices(trace, forest, rows[lane == each]) for each in distinct_codes(lane)]
+    while len(parts) > 1:  # in pairs, so that many lanes don't take time by the square of their number
+        pairs = [_merge_running(trace, *pair) for pair in zip(parts[::2], parts[1::2], strict=False)]
+        parts = pairs + parts[2 * len(pairs) :]
+    return parts[0]
+
+
+def _merge_running(
+    trace: Trace, one: tuple[Int64, Int32], other: tuple[Int64, Int32]
+) -> tuple[Int64, Int32]:
+    """Return what runs of two lanes: where both do, the slice that began last."""
+    times = np.union1d(one[0], other[0])
+    first, second = (running[np.append(0, np.searchsorted(at, times, "right"))] for at, running in (one, other))
+    begun = [np.where(row >= 0, trace.events.start[row], np.iinfo(np.int64).min) for row in (first, second)]
+    return times, np.where(begun[1] > begun[0], second, first)
 
 
 class _WindowNameSums:
