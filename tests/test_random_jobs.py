@@ -6,6 +6,7 @@ one again and prints what every surface says of it.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,15 @@ from msgspec import structs
 
 from tests.support.examples import examples
 from tests.support.random_jobs.__main__ import MIN_FOUND_SHARE
-from tests.support.random_jobs.judge import judge_job, split_sentences
+from tests.support.random_jobs.diff_rules import judge_comparison
+from tests.support.random_jobs.judge import judge_job, judge_sentence, split_sentences
+from tests.support.random_jobs.rules import Context
+from tests.support.random_jobs.truth import JobTruth
 from tests.support.random_jobs.variants import KINDS, draw_job
-from torch_tb_profiler.analyses.distributed import causes, costs, verdict
+from torch_tb_profiler.analyses.distributed import causes, costs, late_once, significance, verdict
 from torch_tb_profiler.analyses.distributed.comparison import compare_ranks
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
-from torch_tb_profiler.analyses.overview import advice
+from torch_tb_profiler.analyses.overview import advice, dominant_frames, host_rules
 from torch_tb_profiler.analyses.overview.gains import estimate_gains
 from torch_tb_profiler.analyses.schedule.what_if import what_if_curves
 from torch_tb_profiler.model.hardware import peaks
@@ -28,13 +32,15 @@ from torch_tb_profiler.views.critical_path import build as path_build
 from torch_tb_profiler.views.diff import words as diff_words
 from torch_tb_profiler.views.idle import ranks as idle_ranks
 
-JOBS = 100
+SEEDS = (*range(93), 123, 260, 341, 389, 472, 612, 733)
+"""A hundred jobs; of the last ones something was said that no rule knew, or that was false."""
+
 BATCH = 20
 
 
-@pytest.mark.parametrize("seed", range(0, JOBS, BATCH))
-def test_nothing_said_of_a_random_job_is_false_and_its_causes_are_named(seed: int) -> None:
-    judged = [judge_job(each) for each in range(seed, seed + examples(BATCH))]
+@pytest.mark.parametrize("first", range(0, len(SEEDS), BATCH))
+def test_nothing_said_of_a_random_job_is_false_and_its_causes_are_named(first: int) -> None:
+    judged = [judge_job(seed) for seed in SEEDS[first : first + examples(BATCH)]]
     false = [str(claim) for judgment in judged for claim in judgment.false]
     assert not false, "\n".join(false)
     planted = [judgment for judgment in judged if judgment.found is not None]
@@ -43,7 +49,7 @@ def test_nothing_said_of_a_random_job_is_false_and_its_causes_are_named(seed: in
 
 
 def test_the_jobs_have_every_cause_and_trouble() -> None:
-    plans = [draw_job(seed) for seed in range(JOBS)]
+    plans = [draw_job(seed) for seed in SEEDS]
     kinds = {cause.kind for plan in plans for cause in plan.causes}
     assert kinds == {"host", "frame", "loading", "work", "device", "larger", "rows"}
     further = {"evaluation", "accumulation", "checkpoint", "rows", "network", *KINDS}
@@ -62,6 +68,50 @@ def test_sentences_end_at_a_full_stop_before_the_next() -> None:
         "3 of 4 were compared; Rank 1 is late.",
         "So.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("Operators on the host are the largest part of an average step: 100%, most of it in aten::addmm.", None),
+        ("Operators on the host are the largest part of an average step: 100%, most of it in aten::mm.", "only"),
+        ("Operators on the host are the largest part of an average step: 60%, most of it in aten::addmm.", "not"),
+    ],
+)
+def test_a_rule_checks_in_which_operator_most_of_a_step_is(sentence: str, reason: str | None) -> None:
+    why = judge_sentence(sentence, Context(JobTruth.of(draw_job(612)), 0))
+    assert why is None if reason is None else why is not None and reason in why
+
+
+_FEW = "bout {} steps per side would settle it."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("A" + _FEW.format(10), None),
+        ("A" + _FEW.format(4), "steps per side are recorded"),
+        ("A" + _FEW.format(900), "steps would do"),
+        ("More than 10,000 steps per side would be needed to settle it.", "steps would do"),
+        ("Whether the change exceeds the 2% that matter is unclear: a" + _FEW.format(10), None),
+    ],
+)
+def test_a_rule_checks_how_many_steps_settle_a_comparison(sentence: str, reason: str | None) -> None:
+    """Steps vary by 2% of one before, and by less after; the change is nearly of 2.5%."""
+    change = _Change([1000, 1020, 980, 1000, 1010], [1025, 1030, 1018, 1027, 1024])
+    why = judge_comparison(sentence, change)
+    assert why is None if reason is None else why is not None and reason in why
+
+
+def test_a_rule_checks_that_a_change_is_near_what_matters() -> None:
+    change = _Change([1000, 1001, 999, 1000], [1200, 1201, 1199, 1200])
+    why = judge_comparison("Whether the change exceeds the 2% that matter is unclear: a" + _FEW.format(9), change)
+    assert why is not None and "clearly" in why
+
+
+class _Change:
+    def __init__(self, before: list[float], after: list[float]) -> None:
+        self.before, self.after = (SimpleNamespace(usual_steps=steps) for steps in (before, after))
 
 
 def _no_split(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,11 +207,40 @@ def _before_is_after(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diff_words, "_change", lambda before, now: original(now, before))
 
 
+def _parts_are_whole_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a recording has of steps in whose middle it begins or ends counts in means over steps."""
+    original = late_once.typical_job_steps
+
+    def count_parts(job: Any) -> Any:
+        counted = original(job)
+        counted[-1] = True
+        return counted
+
+    for module in (causes, costs, late_once, significance):
+        monkeypatch.setattr(module, "typical_job_steps", count_parts)
+
+
+def _stretches_are_of_what_covers_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of an idle stretch is said to be in the operator that covers half of it."""
+    original = dominant_frames.dominant_frames
+
+    def credit(trace: Any, stretches: Any) -> Any:
+        with monkeypatch.context() as patched:
+            patched.setattr(dominant_frames, "intersect", lambda inside, slices: inside)
+            return original(trace, stretches)
+
+    monkeypatch.setattr(host_rules, "dominant_frames", credit)
+
+
 @pytest.mark.parametrize(
     ("mutate", "seed"),
     [
+        (_parts_are_whole_steps, 341),
+        (_stretches_are_of_what_covers_half, 389),
+        (_stretches_are_of_what_covers_half, 472),
         (_advice_gains_half, 7),
         (_advice_gains_half, 12),
+        (_advice_gains_half, 123),
         (_peaks_are_of_half_a_device, 19),
         (_before_is_after, 7),
     ],

@@ -35,7 +35,7 @@ def main() -> int:
     sentences = sum(each.sentences for each in judged)
     sys.stdout.write(
         f"{len(judged)} jobs, {sentences} sentences, {wrong} of them false; "
-        f"{sum(planted)} of {len(planted)} jobs with planted causes explained ({share:.1%})\n"
+        f"causes found in {sum(planted)} of {len(planted)} jobs that have one planted ({share:.1%})\n"
     )
     return 1 if wrong or share < MIN_FOUND_SHARE else 0
 

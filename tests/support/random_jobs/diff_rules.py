@@ -66,10 +66,11 @@ def judge_diff(before: JobTruth, rank: int, base: Trace) -> Iterator[tuple[str, 
     for path, text in found_texts(payload, ""):
         if path.startswith((".headline", ".explanation", ".notes")):
             for sentence in re.split(r"(?<=[.])\s+(?=\S)", text):
-                yield sentence, _judge(sentence, change)
+                yield sentence, judge_comparison(sentence, change)
 
 
-def _judge(sentence: str, change: Change) -> str | None:
+def judge_comparison(sentence: str, change: Any) -> str | None:
+    """Return why a sentence about a Change is false, or None."""
     for pattern, check in _RULES:
         match = re.fullmatch(pattern, sentence)
         if match is not None:
@@ -250,13 +251,13 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str], Change], str | None]], ...] = 
     (rf"Inconclusive: {_TIMES} \([^()]*(?:\({_INTERVAL}\))?[^()]*\)\.", _judge_times),
     (r"Whether by the 2% that matter is inconclusive: .*", lambda match, change: None),
     (
-        r"(?:Whether the change exceeds the 2% that matter is unclear: a|A)bout (?P<needed>[\d,]+) steps per side would "
-        r"settle it\.",
+        r"(?:Whether the change exceeds the 2% that matter is unclear: a|A)bout (?P<needed>[\d,]+) steps per "
+        r"side would settle it\.",
         _judge_needed,
     ),
     (
-        r"(?:Whether the change exceeds the 2% that matter is unclear: m|M)ore than (?P<needed>[\d,]+) steps per side would be "
-        r"needed to settle it\.",
+        r"(?:Whether the change exceeds the 2% that matter is unclear: m|M)ore than (?P<needed>[\d,]+) steps per "
+        r"side would be needed to settle it\.",
         _judge_needed,
     ),
     (

@@ -95,7 +95,8 @@ def split_sentences(text: str) -> list[str]:
     return [each for each in _END.split(text) if each]
 
 
-def _judge_sentence(sentence: str, context: Context, surface: str = "") -> str | None:
+def judge_sentence(sentence: str, context: Context, surface: str = "") -> str | None:
+    """Return why a sentence is false, or None."""
     named = re.search(r"\bGPU (\d)\b", sentence)
     if named or surface.startswith("idle"):  # Idle time is of one device
         context = context.on_device(int(named[1]) if named else 0)
@@ -138,7 +139,7 @@ def judge_job(seed: int) -> Judgment:
             continue  # the summary cuts long sentences, which the views say as a whole
         for sentence in [text] if surface in ("advice", "idle table") else split_sentences(text):
             count += 1
-            why = _judge_sentence(sentence, context, surface)
+            why = judge_sentence(sentence, context, surface)
             if why == _UNKNOWN and _EXPLAINS.search(surface):
                 continue
             if why is not None:

@@ -167,9 +167,7 @@ def _latest_running(trace: Trace, forest: CallTree, rows: Int32) -> tuple[Int64,
     return parts[0]
 
 
-def _merge_running(
-    trace: Trace, one: tuple[Int64, Int32], other: tuple[Int64, Int32]
-) -> tuple[Int64, Int32]:
+def _merge_running(trace: Trace, one: tuple[Int64, Int32], other: tuple[Int64, Int32]) -> tuple[Int64, Int32]:
     """Return what runs of two lanes: where both do, the slice that began last."""
     times = np.union1d(one[0], other[0])
     first, second = (running[np.append(0, np.searchsorted(at, times, "right"))] for at, running in (one, other))
