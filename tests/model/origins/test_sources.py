@@ -10,11 +10,17 @@ import pickle
 import pytest
 
 from tests.model.origins.drawing import Event, column, host, kernel_origins, replay
+from tests.support.traces import document, read_bytes
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.origins.compile_log import read_compile_log
 from torch_tb_profiler.ingest.origins.node_files import read_node_annotations, read_node_stacks
 from torch_tb_profiler.model.origin_records import CompiledGraph, CompiledKernel
 from torch_tb_profiler.model.origins import compiled, origins
+
+
+NO_STACKS = "no Python stacks were recorded (`profile(with_stack=True)`)"
+NO_MODULES = "no `nn.Module` calls were recorded (`profile(with_stack=True)` or `with_modules=True`)"
+NO_SHAPES = "no shapes were recorded (`profile(record_shapes=True)`)"
 
 
 def kernel(name: str, at: float, correlation: int) -> Event:
@@ -47,12 +53,23 @@ def test_a_launch_gives_operator_module_lines_and_shapes() -> None:
 
 def test_what_was_not_recorded_is_named_as_the_reason() -> None:
     without_stacks = [event for event in EAGER if event["cat"] != "python_function"]
-    assert column(kernel_origins(without_stacks), "reason") == [origins.NO_STACKS]
+    assert column(kernel_origins(without_stacks), "reason") == [NO_STACKS]
     assert column(kernel_origins([EAGER[-1]]), "reason") == [origins.NO_LAUNCH]
     outside = [event for event in EAGER if not event["name"].startswith("nn.Module")]
     assert column(kernel_origins([*outside, host("python_function", "nn.Module: A_0", 200, 5)]), "reason") == [
         origins.NO_MODULE
     ]
+
+
+def test_a_truncated_file_may_have_lost_stacks_and_modules_so_no_option_is_named() -> None:
+    without_stacks = [event for event in EAGER if event["cat"] != "python_function"]
+    cut = document([*without_stacks, host("cpu_op", "aten::add", 60, 5)])[:-25]
+    found = origins.origins(read_bytes(cut))
+    assert found.value("reason", 0) == "no Python stacks were recorded (the file is truncated, which may be why)"
+    without_modules = [event for event in EAGER if not event["name"].startswith("nn.Module")]
+    cut = document([*without_modules, host("cpu_op", "aten::add", 60, 5)])[:-25]
+    found = origins.origins(read_bytes(cut))
+    assert found.value("reason", 0) == "no `nn.Module` calls were recorded (the file is truncated, which may be why)"
 
 
 def without(prefix: str) -> list[Event]:
@@ -65,9 +82,9 @@ def without(prefix: str) -> list[Event]:
         (EAGER, None),
         (without("aten::mm"), origins.NO_OPERATOR),
         ([*without("aten::mm"), host("cpu_op", "Torch-Compiled Region: 0/0", 4, 30)], origins.COMPILED_LAUNCH),
-        (without("nn.Module"), origins.NO_MODULES),
+        (without("nn.Module"), NO_MODULES),
         ([event for event in without("train.py") if event["name"] != "model.py(9): forward"], origins.NO_LINE),
-        ([event | {"args": {}} if event["name"] == "aten::mm" else event for event in EAGER], origins.NO_SHAPES),
+        ([event | {"args": {}} if event["name"] == "aten::mm" else event for event in EAGER], NO_SHAPES),
     ],
 )
 def test_each_reason_holds_only_without_what_it_says_is_missing(events: list[Event], reason: str | None) -> None:
@@ -181,7 +198,7 @@ def test_library_kernels_are_joined_where_generated_ones_are_not_recorded() -> N
 @pytest.mark.parametrize(
     ("kernel", "reason"),
     [
-        (CompiledKernel("cpp_fused_add_0", ("add",), None, ("model.py:4",)), origins.NO_MODULES),
+        (CompiledKernel("cpp_fused_add_0", ("add",), None, ("model.py:4",)), NO_MODULES),
         (CompiledKernel("cpp_fused_add_0", None, None, ("model.py:4",)), compiled.NO_MAPPING),
         (CompiledKernel("cpp_fused_add_0", ("add",)), compiled.NO_LINES),
     ],

@@ -46,8 +46,8 @@ CLAIMS = [
         steps(MM.replace("gemm 200 100", "gemm 200 150"), ALONE),
     ),
     Claim(
-        "Main gap: {reason} ({kernels}, {time}).",
-        r"Main gap: its launch was not recorded \(4 kernels, 1\.20 ms\)\.",
+        "Main gap ({kernels}, {time}): {reason}.",
+        r"Main gap \(4 kernels, 1\.20 ms\): its launch was not recorded\.",
         steps(launched("gemm", 200, 100, 10), ALONE),
         "kernels that no operator launches take longer",
         steps(launched("gemm", 900, 400, 10), ALONE),

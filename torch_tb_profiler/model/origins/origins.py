@@ -13,7 +13,7 @@ What no source knows stays unknown, with the reason.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -32,6 +32,7 @@ from torch_tb_profiler.model.origins.replayed_kernels import replayed_kernels
 from torch_tb_profiler.model.origins.replays import replayed_mask
 from torch_tb_profiler.model.phases import PHASES, event_phases
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct_codes
+from torch_tb_profiler.model.vendors.recording_options import recording_option
 
 LAUNCH, GRAPH_NODE, CAPTURE, COMPILE_RECORD = range(4)
 HOW = ("launch", "graph node", "capture", "compile record")
@@ -42,11 +43,13 @@ NO_NOTE = "its graph node has neither an annotation nor a launch stack, and the 
 NO_LAUNCH = "its launch was not recorded"
 NO_OPERATOR = "no operator encloses its launch"
 COMPILED_LAUNCH = "launched by compiled code outside of any operator"
-NO_STACKS = "no Python stacks were recorded; pass `with_stack=True`"
 NO_MODULE = "launched outside of any `nn.Module` call"
-NO_MODULES = "no `nn.Module` calls were recorded; pass `with_stack=True`"
 NO_LINE = "no frame of the program encloses its launch"
-NO_SHAPES = "no shapes were recorded; pass `record_shapes=True`"
+NOT_RECORDED = {
+    "stacks": "no Python stacks were recorded",
+    "modules": "no `nn.Module` calls were recorded",
+    "shapes": "no shapes were recorded",
+}
 
 T = TypeVar("T", bound=Hashable)
 
@@ -137,6 +140,11 @@ class _Builder:
     def known(self, name: str) -> Bool:
         known: Bool = self.codes[name] >= 0
         return known
+
+
+def missing_reason(trace: Trace, topic: Literal["stacks", "modules", "shapes"]) -> str:
+    """Return why no origin of the trace has this; no option is named where the cut of the file may have lost it."""
+    return f"{NOT_RECORDED[topic]} ({recording_option(trace, topic)})"
 
 
 def has_indirect_kernels(trace: Trace) -> bool:
@@ -324,18 +332,19 @@ def _explain_device(trace: Trace, columns: _Builder, is_replayed: Bool, calls: c
             columns.explain(in_region & ~columns.known("lines") & has_reason[call], reason)
     columns.explain(in_region & ~columns.known("lines"), compiled.NO_RECORD)
     if not has_frames(trace):
-        columns.explain(launched & linked & ~columns.known("lines"), NO_STACKS)
+        columns.explain(launched & linked & ~columns.known("lines"), missing_reason(trace, "stacks"))
     _explain_modules(trace, columns)
     columns.explain(launched & linked & ~columns.known("lines"), NO_LINE)
     columns.explain(is_replayed & ~(columns.known("operator") & columns.known("lines")), NO_CAPTURE)
     columns.explain(~columns.known("lines"), NO_LINE)
     if not any(key in trace.args for key in ("Input Dims", "Input dims")):
-        columns.explain(launched & ~columns.known("shapes"), NO_SHAPES)
+        columns.explain(launched & ~columns.known("shapes"), missing_reason(trace, "shapes"))
 
 
 def _explain_modules(trace: Trace, columns: _Builder) -> None:
     missing = (columns.how >= 0) & ~columns.known("modules")
-    columns.explain(missing & (columns.how != GRAPH_NODE), NO_MODULE if has_module_calls(trace) else NO_MODULES)
+    reason = NO_MODULE if has_module_calls(trace) else missing_reason(trace, "modules")
+    columns.explain(missing & (columns.how != GRAPH_NODE), reason)
 
 
 def _assemble(device_rows: Int32, device: _Builder, host_rows: Int32, host: _Builder) -> Origins:

@@ -93,7 +93,7 @@ def _details(covered: Coverage) -> Text:
         return found
     first = covered.lost[0]
     lost = text(
-        "Main gap: {reason} ({kernels}, {time}).",
+        "Main gap ({kernels}, {time}): {reason}.",
         reason=first.reason,
         kernels=plural(first.kernels, "kernel"),
         time=format_duration(first.ns),

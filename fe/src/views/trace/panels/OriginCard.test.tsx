@@ -58,7 +58,7 @@ test('what is unknown is a reason, not an empty value', () => {
 test('an option that would have recorded more is drawn as code', () => {
   const { container } = card({
     ...UNKNOWN,
-    reason: 'no Python stacks were recorded; pass `with_stack=True`',
+    reason: 'no Python stacks were recorded (`profile(with_stack=True)`)',
   });
   expect(container.querySelector('code')?.textContent).toBe('with_stack=True');
   expect(container.textContent).not.toContain('`');
