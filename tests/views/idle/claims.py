@@ -36,6 +36,19 @@ def syncing(*calls: str) -> Said:
 
 SYNC = "host cuda_runtime cudaStreamSynchronize 30 1995"
 
+
+def draining(first: int, second: int) -> Said:
+    """Return what is said of two calls that wait for a kernel each, and how long the device idles after each."""
+    relu, last = 2_020 + first, 2_520 + first + second
+    return steps(
+        launched("gemm", 20, 2_000, 10),
+        "host cuda_runtime cudaStreamSynchronize 30 1990",
+        launched("relu", relu, 500, relu - 10, 2),
+        f"host cuda_runtime cudaDeviceSynchronize {relu + 10} 490",
+        launched("relu", last, 9_990 - last, last - 10, 3),
+    )
+
+
 CLAIMS = [
     Claim(
         "{device} is idle for {share} ({idle} of {duration}), {time} of it {cause}.",
@@ -83,7 +96,7 @@ CLAIMS = [
         steps(launched("gemm", 20, 2_000, 10), SYNC, launched("relu", 6_000, 3_900, 1_000, 2)),
     ),
     Claim(
-        "{share} of the idle time follows calls that drained the queue, mostly {call}.",
+        "{share} of the idle time follows calls that drained the queue, {mostly} {call}.",
         r"follows calls that drained the queue, mostly cudaDeviceSynchronize\.",
         steps(
             launched("gemm", 20, 2_000, 10),
@@ -100,6 +113,13 @@ CLAIMS = [
             "host cuda_runtime cudaDeviceSynchronize 7010 500",
             launched("relu", 8_000, 1_900, 7_990, 3),
         ),
+    ),
+    Claim(
+        "{share} of the idle time follows calls that drained the queue, {mostly} {call}.",
+        "the queue, mostly cuda",
+        draining(3_000, 2_000),
+        "half of it follows each of two calls",
+        draining(2_500, 2_500),
     ),
     Claim(
         "Launch-bound: the host launches one kernel every {launch}; the {device} finishes one in {item} "

@@ -137,6 +137,13 @@ CLAIMS = [
         leaving(1024, 0, 0, 0),
     ),
     Claim(
+        "Memory may leak {size} per {noun}, {most}from {name}.",
+        r"per step, mostly from aten::relu\.",
+        two_places(second=2000),
+        "another operator leaves as much",
+        two_places(second=3000),
+    ),
+    Claim(
         "Memory may leak {size} per {noun}: blocks that {name} allocated in {born} of {steps} {noun}s are still "
         "live at the end of the last one ({live}).",
         r"allocated in 4 of 4 steps are still live at the end of the last one \(4\.00 KiB\)",

@@ -93,6 +93,14 @@ CLAIMS = [
         "{so_far}.",
         "most of it in all-reduce",
         ranks([*computing(100, 100, 150), Busy("reducescatter", 150, 190)]),
+        "another takes exactly half",
+        ranks([*computing(100, 100, 150), Busy("reducescatter", 150, 200)]),
+    ),
+    Claim(
+        "Exposed communication takes {exposed} of an average iteration ({share}), {most} of it in {collective}"
+        "{so_far}.",
+        "most of it in all-reduce",
+        ranks([*computing(100, 100, 150), Busy("reducescatter", 150, 190)]),
         "three share it, and none has half",
         ranks(
             [

@@ -27,10 +27,10 @@ MIN_DIVISIBLE_SHARE = 0.9
 """Other ranks could take over a rank's extra work if kernels of larger sizes make up at least this share of it."""
 
 MIN_NAMED_SHARE = 0.2
-"""A frame, operator, or kernel is named as the cause if it makes up at least this share of the difference."""
+"""A frame, operator, or kernel is named as the cause if it makes up more than this share of the difference."""
 
 MAJORITY_SHARE = 0.5
-"""A frame is named only if at least this share of its time exceeds the median rank's; the operator with at least
+"""A frame is named only if at least this share of its time exceeds the median rank's; the operator with more than
 this share of the difference is named beside it."""
 
 MIN_SLOWDOWN = 1.02
@@ -224,8 +224,8 @@ def name_late_once(comparison: RankComparison, work: WorkWindows, once: LateOnce
 
 
 def _largest(times: Sequence[RankTime], min_excess: float) -> RankTime | None:
-    """Return the first, largest time if its excess is at least `min_excess`."""
-    return times[0] if times and times[0].excess >= min_excess else None
+    """Return the first, largest time if its excess is more than `min_excess`."""
+    return times[0] if times and times[0].excess > min_excess else None
 
 
 class _KernelSpeed(msgspec.Struct, frozen=True):

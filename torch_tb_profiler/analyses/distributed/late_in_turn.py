@@ -93,7 +93,7 @@ def find_late_in_turn(
 def _is_mostly(activities: Sequence[StragglerActivity], category: str) -> bool:
     """Return whether every one of these ranks spends most of its extra time in a category of the overview."""
     return bool(activities) and all(
-        each.excess >= MIN_NAMED_SHARE * activity.excess
+        each.excess > MIN_NAMED_SHARE * activity.excess
         for activity in activities
         for each in activity.categories
         if each.name == category
@@ -105,6 +105,6 @@ def _common_name(activities: Sequence[StragglerActivity], on_device: bool) -> st
     names: set[str] = set()
     for activity in activities:
         rows = activity.kernels[:1] if on_device else [*activity.frames[:1], *activity.host[:1]]
-        large = [row.name for row in rows if row.excess >= MIN_NAMED_SHARE * activity.excess]
+        large = [row.name for row in rows if row.excess > MIN_NAMED_SHARE * activity.excess]
         names.add(activity.short_names.get(large[0], large[0]) if large else "")
     return names.pop() if len(names) == 1 else ""

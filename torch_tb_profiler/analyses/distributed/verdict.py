@@ -51,8 +51,8 @@ class CommunicationShare(msgspec.Struct, frozen=True):
     share   share of a typical step, mean over the ranks
     exposed True if only communication not overlapped with computation counts; False without a GPU, as the host's
             computation goes on while other threads communicate: then all communication counts
-    largest the collective with the most time, None without any; only: there is no other; majority: it has half of
-            the time or more
+    largest the collective with the most time, None without any; only: there is no other; majority: it has more
+            than half of the time
     """
 
     members: list[int]
@@ -342,5 +342,5 @@ def _communication_share(
             times[name] = times.get(name, 0) + time
     largest = max(times, key=lambda name: times[name], default=None)
     mean_share = float(np.mean(spent[with_steps] / duration[with_steps]))
-    majority = largest is not None and 2 * times[largest] >= sum(times.values())
+    majority = largest is not None and 2 * times[largest] > sum(times.values())
     return CommunicationShare(members, mean_share, exposed, largest, len(times) == 1, majority)

@@ -80,7 +80,7 @@ def _launching_slices(trace: Trace, length: int) -> Int32:
 
 @derived
 def main_operator(trace: Trace) -> DominantFrame | None:
-    """Return the deepest operator of the main thread that covers half of the typical steps' time in operators.
+    """Return the deepest operator of the main thread that covers most of the typical steps' time in operators.
 
     What the operator calls counts for it; None if no operator covers so much. Two threads at once would each have
     all of the time, so only the main thread counts.
@@ -94,12 +94,12 @@ def main_operator(trace: Trace) -> DominantFrame | None:
 
 @derived
 def unrecorded_function(trace: Trace) -> DominantFrame | None:
-    """Return the function in which half of the time without an operator, call or device work passes, or None."""
+    """Return the function in which most of the time without an operator, call or device work passes, or None."""
     return deepest_dominant_frame(trace, _unrecorded_time(trace), _function_calls(trace))
 
 
 def function_without_operators(trace: Trace) -> DominantFrame | None:
-    """Return the function in which half of the stretches without operators of over a millisecond pass.
+    """Return the function in which most of the stretches without operators of over a millisecond pass.
 
     Shorter stretches pass between any two operators. None where the function runs operators for most of its time:
     then it is part of the program, not beside it.
@@ -110,7 +110,7 @@ def function_without_operators(trace: Trace) -> DominantFrame | None:
         return None
     rows = rows[trace.events.name[rows] == trace.events.name[frame.event]]
     duration = total(intersect(typical_windows(trace), event_intervals(trace, rows)))
-    return frame if 2 * total(frame.during) >= duration else None
+    return frame if 2 * total(frame.during) > duration else None
 
 
 @derived
@@ -120,7 +120,7 @@ def _unrecorded_time(trace: Trace) -> Intervals:
 
 
 def deepest_dominant_frame(trace: Trace, time: Intervals, rows: Int32) -> DominantFrame | None:
-    """Return the deepest of these slices under whose calls half of `time` or more passes.
+    """Return the deepest of these slices under whose calls more than half of `time` passes.
 
     Calls of one name count together, so that a loop over many short ones is found.
     """
@@ -131,7 +131,7 @@ def deepest_dominant_frame(trace: Trace, time: Intervals, rows: Int32) -> Domina
     inside = covered_time(time, trace.events.start[rows], event_ends(trace)[rows])
     rows, codes = _frequent_names(trace, rows, inside, total(time))
     frames = [_frame_of(trace, time, rows[trace.events.name[rows] == code]) for code in codes]
-    dominant = [frame for frame in frames if 2 * total(frame.during) >= total(time)]
+    dominant = [frame for frame in frames if 2 * total(frame.during) > total(time)]
     return min(
         dominant,
         key=lambda frame: (total(frame.during), int(trace.events.duration[frame.event])),

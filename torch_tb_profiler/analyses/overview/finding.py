@@ -44,7 +44,7 @@ class Finding(msgspec.Struct, frozen=True):
     of_all_steps  `during` is in odd steps: what it costs is a mean over all complete steps but the first
     case       which case of the rule applies
     subject    name of the cause, "" if it has none; place: the user's frame around it
-    majority   whether at least half of `during` is the subject's
+    majority   whether more than half of `during` is the subject's
     operator   that allocates at least half of the memory in question, "" if none does
     value      the number in question, if the rule has one
     origin     where the kernel of the example comes from, "" unless it was replayed or compiled

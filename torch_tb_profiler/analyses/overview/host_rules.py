@@ -222,7 +222,7 @@ def _find_waits(rule: str, trace: Trace, rows: Int32) -> Finding | None:
         rule,
         during,
         subject=trace.strings[trace.events.name[event if operator < 0 else operator]],
-        majority=bool(2 * sums[worst] >= sums.sum()),
+        majority=bool(2 * sums[worst] > sums.sum()),
         place=texts[int(places[longest])],
         value=len(distinct(which)),
         rows=rows[distinct(which)],

@@ -61,24 +61,24 @@ def odd_steps(trace: Trace) -> tuple[OddStep, ...]:
 
 
 def _find_category(trace: Trace, number: int, extra: float) -> str | None:
-    """Return the category with at least MIN_CAUSE_SHARE of the extra time."""
+    """Return the category with more than MIN_CAUSE_SHARE of the extra time."""
     times, typical = breakdown(trace), step_kinds(trace).typical
     if any(category in times.unknown for category in CATEGORIES):
         return None
     excess = {name: times.times[name][number] - float(times.times[name][typical].mean()) for name in CATEGORIES}
     largest = max(excess, key=lambda name: excess[name])
-    return largest if excess[largest] >= MIN_CAUSE_SHARE * extra else None
+    return largest if excess[largest] > MIN_CAUSE_SHARE * extra else None
 
 
 def _find_cause(trace: Trace, number: int, extra: float, typical: float) -> tuple[str, int]:
-    """Return (name, row) of what takes at least MIN_CAUSE_SHARE of the extra time more than in a typical step."""
+    """Return (name, row) of what takes more than MIN_CAUSE_SHARE of the extra time more than in a typical step."""
     for group, candidates in enumerate(_candidate_groups(trace)):
         found = []
         for code in _long_names(trace, candidates, number, MIN_CAUSE_SHARE * extra):
             usual = _typical_time(trace, group, code)
             mine = candidates.rows[trace.events.name[candidates.rows] == code]
             within = float(_time_in_steps(trace, mine, number, number + 1)[0])
-            if within - usual >= MIN_CAUSE_SHARE * extra and usual <= MAX_LOOP_SHARE * typical:
+            if within - usual > MIN_CAUSE_SHARE * extra and usual <= MAX_LOOP_SHARE * typical:
                 found.append((within, mine))
         if found:
             _, mine = min(found, key=lambda each: each[0])

@@ -30,7 +30,7 @@ class OutsideSteps(msgspec.Struct, frozen=True):
     time     between the first step and the last, outside of all steps
     share    of the time from the first step to the last
     stretches  their number; after: the step before the longest
-    name     what takes at least MIN_CAUSE_SHARE of it, "" if no single annotation, frame, operator or kernel does
+    name     what takes more than MIN_CAUSE_SHARE of it, "" if no single annotation, frame, operator or kernel does
     event    row of its longest call, NO_CODE without a name
     """
 
@@ -75,7 +75,7 @@ def _find_name(trace: Trace, starts: Int64, ends: Int64) -> tuple[str, int]:
             runs = event_intervals(trace, mine)
             inside = int(covered_time(runs, starts, ends).sum())
             elsewhere = int((runs.ends - runs.starts).sum()) - inside
-            if inside >= least and elsewhere <= MAX_IN_STEPS_SHARE * in_steps:
+            if inside > least and elsewhere <= MAX_IN_STEPS_SHARE * in_steps:
                 found.append((inside, mine))
         if found:
             _, mine = min(found, key=lambda each: each[0])

@@ -166,13 +166,17 @@ def _queue_drains(payload: IdlePayload, main_cause: str, waits_unrecorded: bool)
     share = format_ratio(drained / payload.idle_ns)
     if not calls:
         return text("{share} of the idle time follows a call that drained the queue.", share=share)
-    call = shorten_name(max(calls, key=lambda name: calls[name]))
+    largest = max(calls, key=lambda name: calls[name])
+    call = shorten_name(largest)
     if len(calls) == 1:
         return text(
             "{share} of the idle time follows {call} that drained the queue.", share=share, call=with_article(call)
         )
     return text(
-        "{share} of the idle time follows calls that drained the queue, mostly {call}.", share=share, call=call
+        "{share} of the idle time follows calls that drained the queue, {mostly} {call}.",
+        share=share,
+        mostly="mostly" if 2 * calls[largest] > sum(calls.values()) else "above all",
+        call=call,
     )
 
 

@@ -182,12 +182,13 @@ def _fragmentation(memory: DeviceMemory) -> Text:
 
 def growth_headline(device: str, growth: DeviceGrowth, noun: str) -> Text:
     """Return the sentence of the headline on a leak: its rate, and the code that allocates most of it."""
+    first, total = growth.holders[0], sum(holder.growth for holder in growth.holders)
     return text(
         "Memory may leak {size} per {noun}, {most}from {name}.",
         noun=noun,
         size=_leak_rate(device, growth),
-        most="mostly " if len(growth.holders) > 1 else "",
-        name=_place(device, growth.holders[0]),
+        most="" if len(growth.holders) == 1 else "mostly " if 2 * first.growth > total else "above all ",
+        name=_place(device, first),
     )
 
 

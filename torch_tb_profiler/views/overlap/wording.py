@@ -89,7 +89,7 @@ def headline(
     return text(
         "Exposed communication takes {exposed} of an average iteration ({share}), "
         "{most} of it in {collective}{so_far}.",
-        most="most" if 2 * collectives[longest] >= exposed else "the largest part",
+        most="most" if 2 * collectives[longest] > exposed else "the largest part",
         exposed=Phrase(format_duration(exposed), worst),
         share=format_ratio(exposed / total),
         collective=TITLES[longest].lower(),

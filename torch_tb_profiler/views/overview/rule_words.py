@@ -123,7 +123,7 @@ RULE_WORDS = {
     ("host_code", "alone"): RuleWords(
         "Move {subject} out of the step",
         "For {time} of {base}, the host is in {subject} and runs no operator.",
-        "at least half of the stretches of over a millisecond without an operator are in one function that mostly "
+        "most of the time in stretches of over a millisecond without an operator is in one function that mostly "
         f"runs none, which costs {_COST}",
         "the step needs its result right away, or waits for it: then only making it faster helps.",
     ),

@@ -120,7 +120,7 @@ def step_sentence(
 
     kind, ids  of the devices; None where no device work is recorded
     base       what shares refer to, see `grammar.share_base`
-    within     category -> where half or more of its time passes
+    within     category -> where most of its time passes
     hardware   how much of their peak busy devices use
     submitted  share of the idle time in which the next work is already submitted
     """
