@@ -193,6 +193,13 @@ CLAIMS = [
     ),
     Claim(
         "{name} ({delta}{status})",
+        r"aten::mm \(.9[345]\d µs on the host, \+9[3456]\d µs on the device\)",
+        of(steps(work=[Op("aten::mm", 980)]), steps(seed=2, work=[Op("aten::mm", 30, kernel=950)])),
+        "it takes as long on the host as before, so nothing moved",
+        of(steps(work=[Op("aten::mm", 30)]), steps(seed=2, work=[Op("aten::mm", 30, kernel=950)])),
+    ),
+    Claim(
+        "{name} ({delta}{status})",
         r"aten::mm \(\+(?:29\d|30\d) µs\)",
         of(loaded(200), loaded(201, kernel=800)),
         "it takes as long",

@@ -303,7 +303,7 @@ def _operator_sentences(operators: Sequence[DiffOperator]) -> list[Text]:
         if change.significant:
             name = Phrase(row.name, link("diff", metric=None if time == "host_self" else time, q=row.name))
             status = {**_STATUS, "renamed": f", now {row.candidate_name}"}.get(row.status, "")
-            delta = signed_duration(change.delta_ns)
+            delta = _operator_delta(row, change)
             changed.append(text("{name} ({delta}{status})", name=name, delta=delta, status=status))
     if not changed:
         return []
@@ -311,6 +311,14 @@ def _operator_sentences(operators: Sequence[DiffOperator]) -> list[Text]:
     more = text(" and {more}", more=Phrase(f"{rest} more", link("diff", only=1))) if rest > 0 else ()
     names = _comma_separated(changed[:MAX_OPERATORS])
     return [text("Operators that changed most: {names}{more}.", names=names, more=more)]
+
+
+def _operator_delta(row: DiffOperator, change: Change) -> str:
+    """Return by how much the larger of an operator's times changed, or both where work moved to the other side."""
+    host, device = row.host_self, row.device_self
+    if host.significant and device.significant and (host.delta_ns or 0) * (device.delta_ns or 0) < 0:
+        return f"{signed_duration(host.delta_ns)} on the host, {signed_duration(device.delta_ns)} on the device"
+    return signed_duration(change.delta_ns)
 
 
 def _comma_separated(texts: Sequence[Text]) -> Text:
