@@ -277,6 +277,8 @@ export const GLOSSARY = {
   late: {
     title: 'Lateness',
     text: 'How long after the median rank this one arrived at the collectives of the step, summed.',
+    caveat:
+      'The headline says how much longer a rank works than others usually do. Where others arrive later as well, it is less late than that.',
   },
   computation: {
     title: 'Computation',

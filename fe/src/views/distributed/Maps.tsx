@@ -62,6 +62,7 @@ export function Maps({ payload, onLate, onStep }: Props) {
             )}
             color="--c-late"
             format={formatDuration}
+            describe={value => `${formatDuration(value)} after the median ${noun}`}
             highlightedRows={rowsOfVerdict(late.workers)}
             onPick={(row, column) => onLate(late.workers[row]!, late.steps[column]!)}
           />

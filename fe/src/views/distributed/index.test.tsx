@@ -97,6 +97,12 @@ it('draws a job of thousands of ranks from its parts, page by page', async () =>
   expect(document.querySelector('[data-part=group-families]')!.textContent).toContain('1 × 2');
 });
 
+it('says in a cell of the lateness map what its time is relative to', async () => {
+  drawView(View, golden.distributed);
+  const map = within(await screen.findByRole('figure', { name: 'How late each rank arrives, per step' }));
+  expect(map.getAllByTitle(/^rank 1, step .*: [\d.]+ [mµn]?s after the median rank$/).length).toBeGreaterThan(0);
+});
+
 it('opens the step of a rank that a cell of a map counts', async () => {
   drawView(View, golden.distributed);
   const map = within(await screen.findByRole('figure', { name: 'Exposed communication by rank and step' }));

@@ -209,7 +209,7 @@ export function DenseMap(props: DenseMapProps) {
         {range && range[1] > range[0]
           ? `${nouns.columns}${columns[range[0]]} to ${columns[range[1]]}`
           : pointed
-            ? `${nouns.row}${rows[pointed.row]}, ${nouns.column}${columns[pointed.column]}: ${value === null ? 'unknown' : format(value)}`
+            ? `${nouns.row}${rows[pointed.row]}, ${nouns.column}${columns[pointed.column]}: ${value === null ? 'unknown' : (props.describe ?? format)(value)}`
             : `${nouns.columns}${columns[0]} to ${columns[columns.length - 1]}, left to right${
                 log
                   ? `; log scale, lightest up to ${format(logScaleMin(max))}, strongest at ${format(max)}`

@@ -52,6 +52,7 @@ export function HeatMap(props: HeatMapProps) {
                 max={max}
                 color={color}
                 format={format}
+                describe={props.describe ?? format}
                 onPick={onPick && (column => onPick(i, column))}
               />
             ))}
@@ -72,10 +73,11 @@ interface RowProps {
   max: number;
   color: string;
   format: (value: number) => string;
+  describe: (value: number) => string;
   onPick?: (column: number) => void;
 }
 
-function Row({ name, noun, highlighted, values, columns, max, color, format, onPick }: RowProps) {
+function Row({ name, noun, highlighted, values, columns, max, color, format, describe, onPick }: RowProps) {
   return (
     <>
       <span className={`${css.row} clip ${highlighted ? 'strong' : ''}`} title={name}>
@@ -90,7 +92,7 @@ function Row({ name, noun, highlighted, values, columns, max, color, format, onP
             key={column}
             className={css.cell}
             style={{ background: value === null ? undefined : cellColor(color, strength) }}
-            title={`${name}, ${noun}${column}: ${value === null ? 'unknown' : format(value)}`}
+            title={`${name}, ${noun}${column}: ${value === null ? 'unknown' : describe(value)}`}
             disabled={!onPick}
             onClick={() => onPick?.(i)}
           >

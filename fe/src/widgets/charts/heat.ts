@@ -11,6 +11,8 @@ export interface HeatMapProps {
   /** The name of a CSS variable. */
   color: string;
   format: (value: number) => string;
+  /** What a tooltip says of a value, if that is more than its `format`. */
+  describe?: (value: number) => string;
   /** Rows whose names are bold. */
   highlightedRows?: ReadonlySet<number>;
   /** The column with a frame around it. */
