@@ -208,7 +208,7 @@ def _missed(truth: JobTruth, said: str) -> Iterator[str]:
         )
         if plan.kind in ("half", "in turn", "stall", "checkpoint"):
             named = named or re.search(
-                "Ranks are late in turn|differences between the ranks cost|work is uneven", said
+                "Ranks take turns being late|differences between the ranks cost|work is uneven", said
             )
             named = named or re.search(rf"Rank {rank} is late (?:once|\d+ times)", said)
         work = re.search(WORK_NAMES.get(cause.kind, "^$"), said)

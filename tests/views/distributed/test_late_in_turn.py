@@ -20,7 +20,7 @@ def view(kind: str, ranks: tuple[int, ...], us: float = 5000) -> DistributedPayl
 def test_another_rank_in_each_step_is_garbage_collection_where_nothing_is_recorded() -> None:
     payload = view("stall", (0, 2, 1, 3))
     assert payload.verdict.kind == "balanced"
-    assert plain(payload.headline).startswith("Ranks are late in turn: in 8 of 8 steps, one of 4 is late by ")
+    assert plain(payload.headline).startswith("Ranks take turns being late: in 8 of 8 steps, one of 4 is late by ")
     said = plain(payload.explanation)
     assert said.startswith("That costs ") and "garbage collector is the likely cause" in said
     assert float(said.removeprefix("That costs ").split()[0]) == pytest.approx(5, rel=0.1)
@@ -37,7 +37,7 @@ def test_kernels_that_have_more_work_in_turn_are_named_and_are_no_garbage_collec
     """As of a mixture of experts, whose tokens go to another rank's expert in each step."""
     delays = [Delay("larger", (0, 2, 1, 3)[step % 4], factor=3.0, steps=(step,)) for step in range(8)]
     payload = build(Simulation(ddp(4), steps=8, delays=delays, jitter=0.01).run().members(), NoParams())
-    assert plain(payload.headline).startswith("Ranks are late in turn")
+    assert plain(payload.headline).startswith("Ranks take turns being late")
     said = plain(payload.explanation)
     assert "The late rank spends it in attention: give each rank as much work in each step." in said
     assert "garbage" not in said

@@ -158,8 +158,8 @@ CLAIMS = [
         ", most of it in {what}",
         ": 80%, most of it in aten::mm",
         steps(*ON_CPU),
-        "another operator takes half of it",
-        steps("host cpu_op aten::mm 0 3900", "host cpu_op aten::add 3900 4100", ON_CPU[1]),
+        "another operator takes exactly half of it",
+        steps("host cpu_op aten::mm 0 4000", "host cpu_op aten::add 4000 4000", ON_CPU[1]),
     ),
     Claim(
         "Most of the time outside operators and runtime calls is spent in {where}.",
@@ -353,8 +353,8 @@ CLAIMS = [
         beside(Delay("host", 0, us=5000)),
     ),
     Claim(
-        "Find out why ranks are late in turn",
-        "Find out why ranks are late in turn",
+        "Find out why ranks take turns being late",
+        "Find out why ranks take turns being late",
         in_turn(0, 2, 1, 3),
         "it is the same rank each time",
         in_turn(2),

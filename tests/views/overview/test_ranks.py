@@ -242,7 +242,7 @@ def test_of_communication_on_the_host_nobody_says_that_nothing_runs_meanwhile() 
     [
         (
             [Delay("host", (0, 2, 1, 3)[step % 4], us=5000, steps=(step,)) for step in range(8)],
-            "Find out why ranks are late in turn",
+            "Find out why ranks take turns being late",
             5_000_000,
         ),
         ([Delay("rows", 3, factor=0.6)], "Divide the work evenly between the ranks", None),

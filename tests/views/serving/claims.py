@@ -55,6 +55,13 @@ UNLABELED = replace(HEALTHY, form="none")
 MM = "host cpu_op aten::mm 5 50\n" + launched("gemm", 200, 100, 10)
 RELU = "host cpu_op aten::relu 105 50\n" + launched("relu", 400, 50, 110, 2)
 
+
+def decoding(iterations: int) -> Said:
+    """Return what is said of so many iterations of 10 us that decode for two requests."""
+    lines = [f"host user_annotation step[DECODE~bs=2] {20 * number} 10" for number in range(iterations)]
+    return lambda: said_by("serving", draw("\n".join(lines)))
+
+
 CLAIMS = [
     Claim(
         "{rate}; the {device} is idle for {idle} of an average iteration, mostly {when}{likely}.",
@@ -99,11 +106,25 @@ CLAIMS = [
         served(SCHEDULING),
     ),
     Claim(
-        "{count} {take} {median} (median)",
+        "{count} {take} {time}{median}",
         r"115 decode iterations take 1\.74 ms \(median\)",
         served(UNLABELED),
         "kernels take half as long again",
         served(replace(UNLABELED, law=(1350, 0.63, 45, 0.0315))),
+    ),
+    Claim(
+        "{count} {take} {time}{median}",
+        r"1 decode iteration takes 10\.0 µs\.",
+        decoding(1),
+        "it is the median of two",
+        decoding(2),
+    ),
+    Claim(
+        "The only iteration is {phase}{batch}.",
+        r"The only iteration is decode only, 2\.?0* requests\.",
+        decoding(1),
+        "there are two",
+        decoding(2),
     ),
     Claim(
         "{first} of {count} {are} {phase}{batch}.",

@@ -120,7 +120,7 @@ def test_what_is_unknown_is_null_with_its_reason() -> None:
 def test_one_iteration_has_no_rate() -> None:
     payload = build(draw("host  user_annotation  step[DECODE~bs=2]  0  10"), NoParams())
     assert plain(payload.headline) == (
-        "1 decode iteration takes 10.0 µs (median). 1 iteration is too few to tell what holds the engine back; "
+        "1 decode iteration takes 10.0 µs. 1 iteration is too few to tell what holds the engine back; "
         "record at least 8."
     )
 

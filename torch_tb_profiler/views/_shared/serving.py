@@ -137,10 +137,11 @@ def _rate(facts: ServingFacts) -> Text:
         return text("The engine generates {rate}", rate=share)
     phase = facts.phases[0]
     return text(
-        "{count} {take} {median} (median)",
+        "{count} {take} {time}{median}",
         count=capitalize(plural(phase.iterations, f"{phase.phase or 'unknown'} iteration")),
         take=agree(phase.iterations, "takes", "take"),
-        median=format_duration(phase.median_ns),
+        time=format_duration(phase.median_ns),
+        median=" (median)" if phase.iterations > 1 else "",
     )
 
 

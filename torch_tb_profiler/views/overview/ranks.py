@@ -260,7 +260,7 @@ def _imbalance_advice(
         # Without it, no step is shorter by more than the rank was late; the replay saves less, as it compares the
         # ranks with each other.
         cost = max(cost, verdict.in_turn.per_step)
-        title, found = text("Find out why ranks are late in turn"), "ranks that are late in turn"
+        title, found = text("Find out why ranks take turns being late"), "ranks that take turns being late"
         exception = "what they do then must happen on each rank at its own time."
     else:
         title, found = text("Divide the work evenly between the ranks"), "kernels of other sizes on a rank"

@@ -58,9 +58,11 @@ def details(facts: ServingFacts) -> Text:
     found, count = facts.found, len(facts.found)
     first = facts.phases[0]
     mean = facts.rates.requests
-    batch = "" if mean is None else f", {format_number(mean[0])} requests on average"
+    batch = "" if mean is None else f", {format_number(mean[0])} requests{' on average' if count > 1 else ''}"
     return sentences(
-        text(
+        text("The only iteration is {phase}{batch}.", phase=_PHASE_TEXTS[first.phase], batch=batch)
+        if count == 1
+        else text(
             "{first} of {count} {are} {phase}{batch}.",
             first=f"{first.iterations:,}",
             count=plural(count, "iteration"),

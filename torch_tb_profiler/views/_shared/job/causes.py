@@ -109,7 +109,7 @@ def late_in_turn_sentence(found: LateInTurn, noun: str) -> Text:
     """
     low, high = format_duration(found.least), format_duration(found.most)
     return text(
-        "Ranks are late in turn: in {late} of {steps}, one of {ranks} is late by {time}.",
+        "Ranks take turns being late: in {late} of {steps}, one of {ranks} is late by {time}.",
         late=f"{found.late:,}",
         steps=plural(found.steps, noun),
         ranks=f"{found.ranks:,}",
