@@ -17,7 +17,6 @@ from torch_tb_profiler.ingest.origins.node_files import read_node_annotations, r
 from torch_tb_profiler.model.origin_records import CompiledGraph, CompiledKernel
 from torch_tb_profiler.model.origins import compiled, origins
 
-
 NO_STACKS = "no Python stacks were recorded (`profile(with_stack=True)`)"
 NO_MODULES = "no `nn.Module` calls were recorded (`profile(with_stack=True)` or `with_modules=True`)"
 NO_SHAPES = "no shapes were recorded (`profile(record_shapes=True)`)"
@@ -69,7 +68,9 @@ def test_a_truncated_file_may_have_lost_stacks_and_modules_so_no_option_is_named
     without_modules = [event for event in EAGER if not event["name"].startswith("nn.Module")]
     cut = document([*without_modules, host("cpu_op", "aten::add", 60, 5)])[:-25]
     found = origins.origins(read_bytes(cut))
-    assert found.value("reason", 0) == "no `nn.Module` calls were recorded (the file is truncated, which may be why)"
+    assert (
+        found.value("reason", 0) == "no `nn.Module` calls were recorded (the file is truncated, which may be why)"
+    )
 
 
 def without(prefix: str) -> list[Event]:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 
 from tests.support.random_jobs.cause_rules import WORK_NAMES
-from tests.support.random_jobs.rules import NOTABLE_SHARE, NUMBER, Check, Context, first_reason, nothing_else, us
+from tests.support.random_jobs.rules import (
+    NOTABLE_SHARE,
+    NUMBER,
+    SHARE,
+    Check,
+    Context,
+    first_reason,
+    nothing_else,
+    us,
+)
 
 
 def _judge_straggler(match: re.Match[str], context: Context) -> str | None:
@@ -149,6 +158,11 @@ STRAGGLER_RULES: tuple[tuple[str, Check], ...] = (
         _judge_straggler,
     ),
     (
+        rf"No rank(?: found)? is a straggler, but rank \d+ computes for only {SHARE} of a step, the median "
+        rf"rank for {SHARE}\.",
+        _judge_balanced,
+    ),
+    (
         r"(?:The ranks are balanced; no straggler|The \d+ ranks found are balanced; no straggler among them)\.",
         _judge_balanced,
     ),
@@ -175,12 +189,12 @@ STRAGGLER_RULES: tuple[tuple[str, Check], ...] = (
     (r"Start here: .*", nothing_else),
     (r"Find out why collectives are slow: .*", _judge_find_straggler),
     (
-        rf"Ranks are late in turn: in \d+ of \d+ steps, one of (?P<ranks>\d+) is late by (?P<least>{NUMBER})"
+        rf"Ranks take turns being late: in \d+ of \d+ steps, one of (?P<ranks>\d+) is late by (?P<least>{NUMBER})"
         rf"(?: to (?P<most>{NUMBER}))?\.",
         _judge_in_turn,
     ),
     (
-        rf"Find out why ranks are late in turn: saves up to (?P<gain>{NUMBER}),.*",
+        rf"Find out why ranks take turns being late: saves up to (?P<gain>{NUMBER}),.*",
         _judge_advice_on_turns,
     ),
     (rf"That costs (?P<cost>{NUMBER}) per step\.", _judge_cost_of_turns),

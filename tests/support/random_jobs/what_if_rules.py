@@ -157,7 +157,11 @@ WHAT_IF_RULES: tuple[tuple[str, Check], ...] = (
         _judge_kernels_save,
     ),
     (rf"(?P<what>Kernels|Kernels and copies) twice as fast would save (?P<saved>{NUMBER})\.", _judge_kernels_save),
-    (rf"A faster network would save at most (?P<saved>{NUMBER})\.", _judge_network_at_most),
+    (
+        rf"A faster network would save at most (?P<saved>{NUMBER})"
+        r"(?:, including transfers between the ranks that this one waits for)?\.",
+        _judge_network_at_most,
+    ),
     (
         rf"Making communication twice as fast would cut the step from (?P<now>{NUMBER}) to (?P<then>{NUMBER})\.",
         _judge_network_twice,

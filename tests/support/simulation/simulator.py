@@ -373,6 +373,13 @@ def pipeline(stages: int, batches: int = 4) -> list[list[Action]]:
     return programs
 
 
+def with_idle_stage(stages: int, idle: int, batches: int = 4) -> list[list[Action]]:
+    """Return the programs of a pipeline in which one stage hands on what it gets and computes nothing."""
+    programs = pipeline(stages, batches)
+    programs[idle] = [action for action in programs[idle] if not isinstance(action, SimulatedKernel)]
+    return programs
+
+
 def on_two_devices(program: Sequence[Action], share: float, waits: bool = True) -> list[Action]:
     """Return a program whose process launches each kernel on a second device, too, for that share of its time.
 

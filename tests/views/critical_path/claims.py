@@ -9,7 +9,7 @@ from tests.analyses.overview.kernel_calls import H100, SM90, STEP, events, produ
 from tests.analyses.overview.kernel_calls import SYNC as SYNC_OF_STEP
 from tests.support.claims import Claim, Said, launched, repeat, said_by
 from tests.support.random_jobs.surfaces import found_texts
-from tests.support.simulation.simulator import Delay, Simulation, ddp
+from tests.support.simulation.simulator import Delay, Simulation, ddp, with_idle_stage
 from tests.support.traces import event, read
 from tests.views.critical_path.test_beside import answers, faster_network
 from tests.views.critical_path.test_roofline import ROOF_US, answer
@@ -306,7 +306,14 @@ CLAIMS = [
         beside(job(Delay("host", 2, us=50_000), transfer=8.0), 0),
     ),
     Claim(
-        "A faster network would save at most {saved}.",
+        "A faster network would save at most {saved}{where}.",
+        r"at most \d.*, including transfers between the ranks that this one waits for\.",
+        beside(Simulation(with_idle_stage(8, 7), steps=4, jitter=0.01, syncs=True), 7),
+        "all ranks transfer at once",
+        beside(job(Delay("host", 2, us=50_000), transfer=8.0), 0),
+    ),
+    Claim(
+        "A faster network would save at most {saved}{where}.",
         "A faster network would save at most ",
         beside(job(Delay("host", 2, us=50_000), transfer=8.0), 0),
         "transfers take next to no time",
@@ -357,14 +364,21 @@ CLAIMS = [
         path_of_job(job(Delay("host", 3, us=50_000)), only=(0, 1, 2)),
     ),
     Claim(
-        "{finding}, including {time} of {part} per {noun}.",
+        "{finding}, including {parts} per {noun}.",
+        r", including 5\d\.\d ms of kernels(?: and .*)? per step",
+        path_of_job(job(Delay("work", 2, us=50_000))),
+        "its host is late instead, and kernels take less",
+        path_of_job(job(Delay("host", 2, us=50_000))),
+    ),
+    Claim(
+        "{finding}, including {parts} per {noun}.",
         r", including 5\d\.\d ms of operators per step\.",
         path_of_job(job(Delay("host", 2, us=50_000))),
         "it loads data for as long",
         path_of_job(job(Delay("loading", 2, us=50_000))),
     ),
     Claim(
-        "{finding}, including {time} of {part} in {steps} together.",
+        "{finding}, including {parts} in {steps} together.",
         r", including 5\d\.\d ms of operators in 4 steps together\.",
         path_of_job(job(Delay("host", 2, us=50_000, steps=(2,)))),
         "it is as late in every step",

@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tests.support.simulation.simulator import Delay, Simulation, ddp, tensor_and_data_parallel
+from tests.support.simulation.simulator import (
+    Delay,
+    Simulation,
+    ddp,
+    pipeline,
+    tensor_and_data_parallel,
+    with_idle_stage,
+)
 
 
 class Job(NamedTuple):
@@ -35,6 +42,12 @@ def job(*delays: Delay, ranks: int = 4, steps: int = 4, found: Sequence[int] | N
 def in_order(*delays: Delay, ranks: int = 8, found: Sequence[int] | None = None, steps: int = 4) -> Job:
     """Return a job whose collectives are waited for at once."""
     return Job(Simulation(ddp(ranks, overlap=False), steps=steps, delays=delays, jitter=0.01), found)
+
+
+def stages(idle: int | None = None) -> Job:
+    """Return a pipeline of 8 ranks, of which one may compute nothing."""
+    programs = pipeline(8) if idle is None else with_idle_stage(8, idle)
+    return Job(Simulation(programs, steps=4, jitter=0.01, syncs=True))
 
 
 def few(delay: Delay, steps: int = 1) -> Job:
@@ -71,6 +84,14 @@ CLAIMS = [
         job(Delay("host", 2, us=5000), Delay("host", 9, us=5000), ranks=16),
         "one of them alone is late",
         job(Delay("host", 2, us=5000), ranks=16),
+    ),
+    Claim(
+        "No rank{found} is a straggler, but {rank} computes for only {share} of {base}, the median rank for "
+        "{median}.",
+        r"No rank is a straggler, but rank 7 computes for only .*% of a step, the median rank for ",
+        stages(idle=7),
+        "all stages compute as long",
+        stages(),
     ),
     Claim(
         "The ranks are balanced; no straggler.",
@@ -236,8 +257,8 @@ CLAIMS = [
         job(HOST),
     ),
     Claim(
-        "Ranks are late in turn: in {late} of {steps}, one of {ranks} is late by {time}.",
-        "Ranks are late in turn: in 8 of 8 steps, one of 4 is late by ",
+        "Ranks take turns being late: in {late} of {steps}, one of {ranks} is late by {time}.",
+        "Ranks take turns being late: in 8 of 8 steps, one of 4 is late by ",
         in_turn("stall"),
         "it is the same rank each time",
         in_turn("stall", (2,)),

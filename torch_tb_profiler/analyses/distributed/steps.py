@@ -89,6 +89,36 @@ def average_steps(comparison: RankComparison, columns: StepColumns) -> list[Aver
     return [AverageRankStep(*row) for row in zip(known.tolist(), counts[known].tolist(), *means, strict=True)]
 
 
+MIN_UNDERUSED_SHARE = 0.1
+"""Ranks aren't balanced if one computes for less of its step than the median rank by this share of a step."""
+
+
+class UnderusedRank(msgspec.Struct, frozen=True):
+    """The rank that computes for the smallest share of its typical steps, and the share of the median rank."""
+
+    member: int
+    share: float
+    median: float
+
+
+@derived
+def find_underused_rank(comparison: RankComparison) -> UnderusedRank | None:
+    """Return the rank whose device computes notably less than the median rank's, None if there is none.
+
+    Nobody waits for it, so it costs no time: but it could take over work of the others.
+    """
+    if not all(source.summary.by_kernels for source in comparison.sources):
+        return None  # what the host computes outside of operators isn't recorded
+    averages = [row for row in average_steps(comparison, step_columns(comparison)) if row.duration > 0]
+    shares = [(row.computation + row.overlap) / row.duration for row in averages]
+    if len(shares) < 2:
+        return None
+    least, middle = min(shares), sorted(shares)[len(shares) // 2]
+    if middle - least < MIN_UNDERUSED_SHARE:
+        return None
+    return UnderusedRank(averages[shares.index(least)].member, least, middle)
+
+
 # ---- transfer and waiting -------------------------------------------------------------------------------
 
 

@@ -143,7 +143,7 @@ class _Builder:
 
 
 def missing_reason(trace: Trace, topic: Literal["stacks", "modules", "shapes"]) -> str:
-    """Return why no origin of the trace has this; no option is named where the cut of the file may have lost it."""
+    """Return why no origin of the trace has this; a cut of the file that may be why is named, not an option."""
     return f"{NOT_RECORDED[topic]} ({recording_option(trace, topic)})"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.base.format import format_duration, format_ratio
-from torch_tb_profiler.base.grammar import capitalize, plural, share_base
+from torch_tb_profiler.base.grammar import capitalize, join_words, plural, share_base
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.views._shared.text import (
     Phrase,
@@ -18,7 +18,7 @@ from torch_tb_profiler.views._shared.text import (
     worker_name,
 )
 from torch_tb_profiler.views._shared.wording import UNEXPLAINED_WAIT, clock_shift_sentence
-from torch_tb_profiler.views.critical_path.payload import PathSummary, RankOnPath, TargetRow
+from torch_tb_profiler.views.critical_path.payload import PathCategory, PathSummary, RankOnPath, TargetRow
 from torch_tb_profiler.views.critical_path.titles import TIMELINE_WITH_PATH
 
 _BOTTLENECK_PARTS = {
@@ -240,7 +240,13 @@ def _transfer_effect(path: PathSummary, targets: Sequence[TargetRow]) -> Text:
     saved = path.duration_ns - without
     if saved < _MIN_CHANGE * path.duration_ns:
         return text("A faster network wouldn't help.")
-    return text("A faster network would save at most {saved}.", saved=format_duration(saved, "up"))
+    own = sum(each.time_ns for each in path.categories if each.name == "communication")
+    # Transfers pass one after the other through a pipeline: this rank waits for all before its own.
+    return text(
+        "A faster network would save at most {saved}{where}.",
+        saved=format_duration(saved, "up"),
+        where=", including transfers between the ranks that this one waits for" if saved > 1.05 * own else "",
+    )
 
 
 def host_headline(
@@ -412,7 +418,9 @@ def _subject(row: TargetRow) -> Phrase:
 def job_headline(
     ranks: Sequence[RankOnPath], duration_ns: float, noun: str, vary: int | None = None, *, complete: bool = True
 ) -> Text:
-    """Say which rank has most of the job's path, and the largest part of that beside its device work.
+    """Say which rank has most of the job's path, and the largest part of that on its device and beside it.
+
+    Of the device only where that is the larger one: what takes less isn't named in place of what takes most.
 
     complete  no rank's file is missing
     noun  what a step is, see `steps.step_noun`
@@ -428,22 +436,28 @@ def job_headline(
         path="the job's critical path" if complete else "the critical path of the ranks found",
         name=Phrase(name, link("trace", worker=first.worker, path="true")),
     )
-    largest = max(
-        (each for each in first.categories if each.group != "device"), key=lambda each: each.time_ns, default=None
-    )
-    if largest is None or largest.time_ns < _MIN_CHANGE * duration_ns:
+    notable = [each for each in first.categories if each.time_ns >= _MIN_CHANGE * duration_ns]
+    shown: list[PathCategory] = []
+    for each in sorted(notable, key=lambda each: -each.time_ns):
+        if each.group != "device":
+            shown.append(each)
+            break
+        if not shown:
+            shown.append(each)
+    if not shown:
         return text("{finding}.", finding=finding)
-    title = "unrecorded host code" if largest.name == "unrecorded" else largest.title
-    part, time = title[:1].lower() + title[1:], format_duration(largest.time_ns)
+    parts = join_words([_path_part(each, vary or 1) for each in shown])
     if vary is not None:
-        time = format_duration(largest.time_ns * vary)
         return text(
-            "{finding}, including {time} of {part} in {steps} together.",
+            "{finding}, including {parts} in {steps} together.",
             finding=finding,
-            time=time,
-            part=part,
+            parts=parts,
             steps=plural(vary, noun),
         )
-    return text(
-        "{finding}, including {time} of {part} per {noun}.", finding=finding, time=time, part=part, noun=noun
-    )
+    return text("{finding}, including {parts} per {noun}.", finding=finding, parts=parts, noun=noun)
+
+
+def _path_part(category: PathCategory, steps: int) -> str:
+    """Return "4.00 ms of kernels": what a category of the path takes in so many steps."""
+    title = "unrecorded host code" if category.name == "unrecorded" else category.title
+    return f"{format_duration(category.time_ns * steps)} of {title[:1].lower()}{title[1:]}"

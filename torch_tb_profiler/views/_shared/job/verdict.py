@@ -8,6 +8,7 @@ from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import Suspect
 from torch_tb_profiler.analyses.distributed.late_once import LateOnce, are_typical
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.steps import find_underused_rank
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
 from torch_tb_profiler.base.format import format_duration, format_ratio
@@ -83,6 +84,17 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
         )
     if verdict.slower_devices is not None:
         return slower_devices_sentence(comparison, verdict.slower_devices)
+    underused = find_underused_rank(comparison)
+    if underused is not None:
+        return text(
+            "No rank{found} is a straggler, but {rank} computes for only {share} of {base}, the median rank for "
+            "{median}.",
+            found="" if members_coverage(members).complete else " found",
+            rank=rank_names([comparison.sources[underused.member]], capital=False),
+            share=format_ratio(underused.share),
+            base=with_article(job_noun(comparison)) if has_steps(comparison) else "the recording",
+            median=format_ratio(underused.median),
+        )
     if not members_coverage(members).complete:
         return text(
             "The {count} ranks found are balanced; no straggler among them.", count=f"{len(comparison.sources):,}"
