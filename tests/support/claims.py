@@ -31,8 +31,18 @@ class Claim(NamedTuple):
 
 
 def templates_of(module: ModuleType) -> Iterator[str]:
-    """Yield every template of a module: what `text` is called with, or a variable `template` is set to."""
-    for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))):
+    """Yield every template of a module: what `text` is called with, what `template` is set to, those of tables.
+
+    A table is a dictionary or a tuple of the module; its texts with a part to fill in are templates.
+    """
+    parsed = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    for table in parsed.body:
+        if isinstance(table, ast.Assign) and isinstance(table.value, ast.Dict | ast.Tuple):
+            texts = table.value.values if isinstance(table.value, ast.Dict) else table.value.elts
+            for each in texts:
+                if isinstance(each, ast.Constant) and isinstance(each.value, str) and "{" in each.value:
+                    yield each.value
+    for node in ast.walk(parsed):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "text":
             values = node.args[:1]
         elif isinstance(node, ast.Assign) and [ast.unparse(each) for each in node.targets] == ["template"]:

@@ -8,7 +8,6 @@ from tests.support.random_jobs.cause_rules import WORK_NAMES
 from tests.support.random_jobs.rules import (
     NOTABLE_SHARE,
     NUMBER,
-    SHARE,
     Check,
     Context,
     first_reason,
@@ -158,8 +157,8 @@ STRAGGLER_RULES: tuple[tuple[str, Check], ...] = (
         _judge_straggler,
     ),
     (
-        rf"No rank(?: found)? is a straggler, but rank \d+ computes for only {SHARE} of a step, the median "
-        rf"rank for {SHARE}\.",
+        rf"No rank(?: found)? is a straggler, but rank \d+ computes only {NUMBER} per step, the median rank "
+        rf"{NUMBER}\.",
         _judge_balanced,
     ),
     (

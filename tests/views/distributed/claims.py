@@ -86,9 +86,8 @@ CLAIMS = [
         job(Delay("host", 2, us=5000), ranks=16),
     ),
     Claim(
-        "No rank{found} is a straggler, but {rank} computes for only {share} of {base}, the median rank for "
-        "{median}.",
-        r"No rank is a straggler, but rank 7 computes for only .*% of a step, the median rank for ",
+        "No rank{found} is a straggler, but {rank} computes only {time} {per_step}, the median rank {median}.",
+        r"No rank is a straggler, but rank 7 computes only .* per step, the median rank 1\d\.\d ms\.",
         stages(idle=7),
         "all stages compute as long",
         stages(),

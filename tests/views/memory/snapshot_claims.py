@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tests.support.claims import Claim, Said
 from tests.support.random_jobs.surfaces import found_texts
-from tests.support.snapshots import entry
+from tests.support.snapshots import entry, frame
 from tests.views.memory.test_snapshot_compare import EMBEDDING, LARGE, SMALL, A, B, compare, fit, peaking
 from tests.views.memory.test_snapshot_failures import (
     BASE,
@@ -99,7 +100,71 @@ SAME_STREAM = [*FULL, drawn([(30, None)], at=BASE + 2**32)]
 ALL_STEPS = each(0, 1, 2, 3, 4, 5)
 WITHOUT_ROOM = peaking((100, STEP), (8 * 8, FORWARD))
 
+HELD = {
+    "Checkpoint activations or use a smaller batch or sequence: activations hold {size}.": FORWARD,
+    "Shard or offload the optimizer's state (FSDP, ZeRO, 8-bit optimizers): it holds {size}.": STEP,
+    "Shard or quantize the parameters: they hold {size}.": [frame("__init__", 90, "torch/nn/modules/linear.py")],
+    "Shard the gradients, or free them with `zero_grad(set_to_none=True)`: backward holds {size}.": BACKWARD,
+    "Make the KV cache smaller (fewer or shorter sequences): it holds {size}.": [
+        frame("_allocate_kv_cache", 9, "cache_engine.py")
+    ],
+    "Limit how many layers are gathered ahead: communication buffers hold {size}.": [
+        frame("all_gather_into_tensor", 9, "x.py")
+    ],
+    "Limit the workspaces of libraries (`CUBLAS_WORKSPACE_CONFIG`, `torch.backends.cudnn.benchmark = False`): "
+    "they hold {size}.": [frame("at::cuda::getCUDABlasLtWorkspace", 0, "??")],
+}
+"""Remedy -> a stack that allocates what it makes smaller."""
+
+UNUSED = {
+    "Release CUDA graphs that are no longer replayed, or let them share a pool: {size} are unused in other "
+    "pools.": {"segment_pool_id": (0, 3)},
+    "Allocate on one stream: {size} are unused in segments of other streams.": {"stream": 7},
+    "Allocate fewer tensors of the other size class (up to or above 1 MiB): {size} are unused in its segments.": {
+        "segment_type": "small"
+    },
+}
+"""Remedy -> what keeps a segment from a request that it would be large enough for."""
+
+OTHER_CODE = [frame("load", 1, "data.py")]
+
+
+def held(size: int, frames: list[Any]) -> Said:
+    """Return what is said of a request that lacks 30 MiB while this code holds so many of 60."""
+    return failing([drawn([(size, frames), (60 - size, OTHER_CODE)])], 40, 10)
+
+
+def pooled(size: int) -> Said:
+    """Return what is said of such a request while the pool of a graph holds so many MiB."""
+    pool = {**drawn([(size, OTHER_CODE)], at=BASE + 2**32), "segment_pool_id": (0, 1)}
+    return failing([drawn([(60 - size, OTHER_CODE)]), pool], 40, 10)
+
+
+def unused(more: dict[str, Any]) -> Said:
+    """Return what is said of a request of 25 MiB while another segment has 30 that it can't use."""
+    return failing([*FULL, {**drawn([(30, None)], at=BASE + 2**32), **more}], 25, 1)
+
+
+def pattern(template: str, size: str) -> str:
+    return re.escape(template.replace("{size}", size))
+
+
 CLAIMS = [
+    *(
+        Claim(template, pattern(template, "40.0 MiB"), held(40, frames), "other code holds it", held(20, frames))
+        for template, frames in HELD.items()
+    ),
+    Claim(
+        "Capture fewer CUDA graphs, or let them share a pool: their pools hold {size}.",
+        r"let them share a pool: their pools hold 40\.0 MiB\.",
+        pooled(40),
+        "they hold less than is lacking",
+        pooled(20),
+    ),
+    *(
+        Claim(template, pattern(template, "30.0 MiB"), unused(more), "it can be used", unused({}))
+        for template, more in UNUSED.items()
+    ),
     # ---- why an allocation failed
     Claim(
         "Out of memory on {device}: {size} requested, {free}.",

@@ -90,14 +90,14 @@ def average_steps(comparison: RankComparison, columns: StepColumns) -> list[Aver
 
 
 MIN_UNDERUSED_SHARE = 0.1
-"""Ranks aren't balanced if one computes for less of its step than the median rank by this share of a step."""
+"""Ranks aren't balanced if one computes less per step than the median rank by this share of a typical step."""
 
 
 class UnderusedRank(msgspec.Struct, frozen=True):
-    """The rank that computes for the smallest share of its typical steps, and the share of the median rank."""
+    """The rank that computes least in its typical steps; its time and that of the median rank in ns per step."""
 
     member: int
-    share: float
+    time: float
     median: float
 
 
@@ -109,14 +109,15 @@ def find_underused_rank(comparison: RankComparison) -> UnderusedRank | None:
     """
     if not all(source.summary.by_kernels for source in comparison.sources):
         return None  # what the host computes outside of operators isn't recorded
-    averages = [row for row in average_steps(comparison, step_columns(comparison)) if row.duration > 0]
-    shares = [(row.computation + row.overlap) / row.duration for row in averages]
-    if len(shares) < 2:
+    averages = average_steps(comparison, step_columns(comparison))
+    if len(averages) < 2:
         return None
-    least, middle = min(shares), sorted(shares)[len(shares) // 2]
-    if middle - least < MIN_UNDERUSED_SHARE:
+    times = [row.computation + row.overlap for row in averages]
+    step = sorted(row.duration for row in averages)[len(averages) // 2]
+    least, middle = min(times), sorted(times)[len(times) // 2]
+    if middle - least < max(MIN_UNDERUSED_SHARE * step, 1.0):
         return None
-    return UnderusedRank(averages[shares.index(least)].member, least, middle)
+    return UnderusedRank(averages[times.index(least)].member, least, middle)
 
 
 # ---- transfer and waiting -------------------------------------------------------------------------------

@@ -100,7 +100,9 @@ it('draws a job of thousands of ranks from its parts, page by page', async () =>
 it('says in a cell of the lateness map what its time is relative to', async () => {
   drawView(View, golden.distributed);
   const map = within(await screen.findByRole('figure', { name: 'How late each rank arrives, per step' }));
-  expect(map.getAllByTitle(/^rank 1, step .*: [\d.]+ [mµn]?s after the median rank$/).length).toBeGreaterThan(0);
+  expect(map.getAllByTitle(/^rank 1, step .*: [\d.]+ [mµn]?s after the median rank$/).length).toBeGreaterThan(
+    0,
+  );
 });
 
 it('opens the step of a rank that a cell of a map counts', async () => {

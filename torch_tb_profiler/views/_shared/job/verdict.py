@@ -87,13 +87,12 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
     underused = find_underused_rank(comparison)
     if underused is not None:
         return text(
-            "No rank{found} is a straggler, but {rank} computes for only {share} of {base}, the median rank for "
-            "{median}.",
+            "No rank{found} is a straggler, but {rank} computes only {time} {per_step}, the median rank {median}.",
             found="" if members_coverage(members).complete else " found",
             rank=rank_names([comparison.sources[underused.member]], capital=False),
-            share=format_ratio(underused.share),
-            base=with_article(job_noun(comparison)) if has_steps(comparison) else "the recording",
-            median=format_ratio(underused.median),
+            time=format_duration(underused.time),
+            per_step=time_base(comparison),
+            median=format_duration(underused.median),
         )
     if not members_coverage(members).complete:
         return text(
