@@ -116,7 +116,7 @@ HELD = {
 }
 """Remedy -> a stack that allocates what it makes smaller."""
 
-UNUSED = {
+UNUSED: dict[str, dict[str, Any]] = {
     "Release CUDA graphs that are no longer replayed, or let them share a pool: {size} are unused in other "
     "pools.": {"segment_pool_id": (0, 3)},
     "Allocate on one stream: {size} are unused in segments of other streams.": {"stream": 7},
