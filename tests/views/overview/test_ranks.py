@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.support.jobs import ready_member
 from tests.support.simulation.files import RecordedJob
-from tests.support.simulation.simulator import Delay, Host, Simulation, ddp, fsdp
+from tests.support.simulation.simulator import Delay, Host, Simulation, ddp, fsdp, pipeline
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
@@ -351,3 +351,16 @@ def test_waiting_is_at_least_what_it_is_where_some_communication_is_not_compared
     for rest, said in ((0.0, False), (payload.waiting.waiting_ns, True)):
         clause = ranks._waiting_clause(payload.average, replace(payload.waiting, uncompared_ns=rest), "a step")
         assert plain(clause).startswith("At least ") == said
+
+
+@pytest.mark.parametrize("rank", [0, 2, 3])
+def test_a_rank_saves_no_more_than_what_it_does_not_compute(rank: int) -> None:
+    simulation = Simulation(pipeline(4), delays=[Delay("host", 1, us=20_000)], jitter=0.02)
+    _, payload = both(simulation.run(), rank)
+    average = payload.average
+    assert average is not None
+    [advice] = [each for each in payload.recommendations if each.id == "straggler"]
+    kernels = average.categories.kernel
+    assert kernels is not None and kernels > 0
+    assert advice.gain_ns is not None
+    assert 0 < advice.gain_ns <= average.duration_ns - kernels
