@@ -165,7 +165,9 @@ def judge_ranks(
     )
     if suspect is not None and (passes_messages or missing_cost is not None):
         waiting = [row.waiting_per_step for row in rows if row.member not in suspect.members]
-        suspect = msgspec.structs.replace(suspect, cost=max([suspect.cost, *waiting]))
+        # Messages that are awaited side by side are as much waiting together, and no step saves more than itself.
+        longest = min(max(waiting, default=0.0), _mean_step_duration(comparison) or np.inf)
+        suspect = msgspec.structs.replace(suspect, cost=max(suspect.cost, longest))
     named = tuple(row for row in rows if suspect is not None and row.member in suspect.members)
     once = find_late_once(comparison.job, costs.all_work, _mean_step_duration(comparison))
     possible = None if suspect else _longest_working(costs, min_cost)
