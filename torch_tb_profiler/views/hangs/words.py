@@ -193,13 +193,13 @@ def _unknown(verdict: HangVerdict) -> Text:
 
 
 def _waiters(verdict: HangVerdict, timing: DumpTiming) -> str:
-    """Return who waits, and how long: "the other 7 ranks have waited 10 min for it"."""
-    count = len(verdict.waiting) + len(verdict.unseen)
-    others = (
-        f"the other {count:,} ranks"
-        if count > MAX_LISTED_RANKS
-        else name_ranks(sorted({*verdict.waiting, *verdict.unseen}))
-    )
+    """Return who waits, and how long: "the other 7 ranks have waited 10 min for it".
+
+    Where dumps show some wait, those without a dump are left out: whether they have come so far isn't known.
+    """
+    ranks = verdict.waiting or verdict.unseen
+    count, other = len(ranks), "" if len(ranks) < len({*verdict.waiting, *verdict.unseen}) else "the other "
+    others = f"{other}{count:,} ranks" if count > MAX_LISTED_RANKS else name_ranks(sorted(ranks))
     one = count == 1
     object_ = agree(len(verdict.culprits), "it", "them")
     if verdict.call is None or timing.as_of_ns is None:
