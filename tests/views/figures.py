@@ -12,6 +12,8 @@ from torch_tb_profiler.base.format import parse_bytes, parse_duration
 from torch_tb_profiler.model.trace import Float64
 
 _FIGURE = re.compile(r"(?<![\w.,])(\d[\d,]*(?:\.(\d+))?) (ns|µs|ms|s|B|KiB|MiB|GiB)\b")
+_BOUND = re.compile(r"\b(?:(up to|at most)|at least) $", re.IGNORECASE)
+"""What stands before a figure that is rounded up, or down."""
 _NUMBER = re.compile(rb"(?<=[:,\[])-?\d[\d.eE+-]*")
 _STEPS = re.compile(rb'"(?:steps|iterations|collectives)":(\d+)')
 
@@ -30,9 +32,11 @@ def unheld(held: Float64, said: str) -> Iterator[str]:
         value, unit = figure[1].replace(",", ""), figure[3]
         parse = parse_bytes if unit.endswith("B") else parse_duration
         about = parse(f"{value} {unit}")
-        half = (
-            0.501 * parse(f"1 {unit}") / 10 ** len(figure[2] or "")
-        )  # of the last digit, and how floats are rounded
-        near = np.searchsorted(held, about - half)
-        if near == len(held) or held[near] > about + half:
+        digit = parse(f"1 {unit}") / 10 ** len(figure[2] or "")
+        # Of the last digit, and how floats are rounded.
+        below = above = 0.501 * digit
+        if bound := _BOUND.search(said[: figure.start()]):
+            below, above = (1.001 * digit, 0.001 * digit) if bound[1] else (0.001 * digit, 1.001 * digit)
+        near = np.searchsorted(held, about - below)
+        if near == len(held) or held[near] > about + above:
             yield figure[0]
