@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,8 @@ os.environ["TORCH_PROFILER_BACKGROUND"] = "0"  # no process may outlive its test
 settings.register_profile(BRIEF, settings.get_profile("patient"), max_examples=15)
 BRIEF_SEEDS = 2
 """Random cases of each test that draws them by a `seed`, where properties are tried briefly."""
+
+LONGEST_NAME = 50
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,6 +57,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if _shares_a_fixture(item) and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Name long bytes by their checksum: each process of tests sends all names, and one had 120 MB."""
+    if isinstance(val, bytes) and len(val) > LONGEST_NAME:
+        return f"{argname}_{zlib.crc32(val):08x}"
+    return None
 
 
 def _shares_a_fixture(item: pytest.Item) -> bool:

@@ -93,6 +93,12 @@ def test_tests_that_share_a_fixture_run_in_one_process(
         assert request.node.nodeid.endswith(f"[{order}]@tests/test_command.py")
 
 
+@pytest.mark.parametrize("content", [b"short", b"\x94" * 1_000_000])
+def test_a_test_of_long_bytes_has_a_short_name(content: bytes, request: pytest.FixtureRequest) -> None:
+    assert len(request.node.name) < 100
+    assert len(content) > 10 or "short" in request.node.name
+
+
 def test_a_part_that_cannot_start_fails_alone(command: ModuleType, tmp_path: Path) -> None:
     def missing() -> int:
         raise FileNotFoundError("no such interpreter")
