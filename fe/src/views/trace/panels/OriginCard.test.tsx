@@ -60,6 +60,6 @@ test('an option that would have recorded more is drawn as code', () => {
     ...UNKNOWN,
     reason: 'no Python stacks were recorded (`profile(with_stack=True)`)',
   });
-  expect(container.querySelector('code')?.textContent).toBe('with_stack=True');
+  expect(container.querySelector('code')?.textContent).toBe('profile(with_stack=True)');
   expect(container.textContent).not.toContain('`');
 });
