@@ -232,8 +232,7 @@ def _straggler_advice(
     split: Text = ()
     if verdict.even_split is not None:  # some rank has to do the work
         cost, split = verdict.even_split, even_split_sentence(comparison, verdict.even_split)
-    if position not in late:  # which computes what it computes, however early the others are
-        cost = min(cost, average.duration_ns - (average.categories.kernel or 0.0))
+    cost = min(cost, average.duration_ns)
     remedies = [text("{title}.", title=each.title) for each in repeated]
     advice = _job_advice(
         "straggler",
