@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +16,9 @@ import pytest
 from tests.support.traces import read_bytes
 from tests.support.views import words
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
-from torch_tb_profiler.base.intervals import covered_time, total
+from torch_tb_profiler.base.intervals import Int64, Intervals, covered_time, merge, total
 from torch_tb_profiler.base.markers import is_data_loading
-from torch_tb_profiler.model.kinds import Kind, event_intervals, event_kinds
+from torch_tb_profiler.model.kinds import Kind, ends_of, event_intervals, event_kinds
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import open_session
@@ -32,6 +34,7 @@ PLANTED = {
     "lock": "wait",
     "copies": "operator:aten::copy_",
 }
+WAITS = re.compile(r"_thread\.lock|threading\.py\(\d+\): (?:wait|join)")
 
 
 @pytest.fixture(scope="module")
@@ -59,16 +62,33 @@ def planted_ns(trace: Trace, target: str) -> float:
     def mine(row: int) -> bool:
         if target == "data_loading":
             return is_data_loading(names[row]) and kind[row] != Kind.PYTHON
-        if target == "wait":  # what threading.Event and Thread.join come down to
-            return kind[row] == Kind.PYTHON and "_thread.lock" in names[row]
         return names[row] == target.partition(":")[2] and kind[row] in (Kind.CPU_OP, Kind.ANNOTATION)
 
     of_thread = trace.events.thread == trace.events.thread[main]
-    rows = [row for row in range(len(trace)) if of_thread[row] and mine(row)]
-    taken = event_intervals(trace, np.array(rows, np.int32))
+    rows = [row for row in range(len(trace)) if of_thread[row] and (target == "wait" or mine(row))]
+    if target == "wait":
+        taken = waiting([names[row] for row in rows], trace.events.start[rows], ends_of(trace, np.array(rows)))
+    else:
+        taken = event_intervals(trace, np.array(rows, np.int32))
     assert total(taken) > 0
     typical = step_kinds(trace).typical
     return float(covered_time(taken, spans.starts, spans.ends)[typical].sum()) / int(typical.sum())
+
+
+def waiting(names: list[str], starts: Int64, ends: Int64) -> Intervals:
+    """Return when the innermost slice is a wait of threading.Event or Thread.join, or their lock."""
+    slices = sorted(zip(starts.tolist(), (-ends).tolist(), names, strict=True))
+    waits: list[tuple[float, float, str]] = []
+    open_slices, now = [(math.inf, "")], 0.0
+    for start, negative_end, name in [*slices, (max(ends), 0, "")]:
+        while open_slices[-1][0] <= start:
+            waits.append((now, open_slices[-1][0], open_slices[-1][1]))
+            now, _ = open_slices.pop()
+        waits.append((now, start, open_slices[-1][1]))
+        open_slices.append((-negative_end, name))
+        now = start
+    begins, until = np.array([each[:2] for each in waits if WAITS.search(each[2])]).astype(np.int64).T
+    return merge(begins, until)
 
 
 @pytest.mark.parametrize("name", PLANTED)
@@ -77,7 +97,7 @@ def test_the_saving_equals_the_planted_host_time(recorded: Path, name: str) -> N
     planted, answer = planted_ns(trace, PLANTED[name]), ask(recorded, "critical_path", name)
     row = ask(recorded, "critical_path/what_if", name, target=PLANTED[name])
     step = answer["path"]["duration_ns"]
-    # A step of the host alone is as much shorter as what is gone; locks include those that Python itself takes.
+    # A step of the host alone is as much shorter as what is gone.
     assert step - row["step_ns"][-1] == pytest.approx(planted, rel=0.02, abs=1_000)
     gains = {each["target"]: step - each["step_ns"][-1] for each in answer["targets"] if each["step_ns"]}
     assert gains[PLANTED[name]] == pytest.approx(planted, rel=0.02, abs=1_000)
