@@ -16,7 +16,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torch_tb_profiler.api import Columns, Log, Result, Run
+    from torch_tb_profiler.api.columns import Columns
+    from torch_tb_profiler.api.log import Log, Run
+    from torch_tb_profiler.api.result import Result
     from torch_tb_profiler.base.errors import ProfilerError
     from torch_tb_profiler.base.settings import Settings
     from torch_tb_profiler.training import handler, trainer_callback
@@ -34,11 +36,11 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Columns": "api",
-    "Log": "api",
+    "Columns": "api.columns",
+    "Log": "api.log",
     "ProfilerError": "base.errors",
-    "Result": "api",
-    "Run": "api",
+    "Result": "api.result",
+    "Run": "api.log",
     "Settings": "base.settings",
     "handler": "training",
     "trainer_callback": "training",
@@ -76,7 +78,7 @@ def open(path: str, settings: Settings | None = None) -> Log:
     settings  by default those of the environment variables
     Raises ProfilerError if it can't be listed.
     """
-    from torch_tb_profiler.api import Log
+    from torch_tb_profiler.api.log import Log
     from torch_tb_profiler.session import open_session
 
     return Log(open_session(path, settings))

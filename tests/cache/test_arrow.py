@@ -1,7 +1,8 @@
-"""A written trace comes back equal, and neither way needs more than Arrow."""
+"""A written trace comes back equal, and Arrow reads it as well; neither way imports Arrow."""
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -17,9 +18,10 @@ from tests.ingest.native.comparison import differences
 from tests.ingest.test_mutations import LAYOUTS
 from tests.support.traces import read_bytes
 from tests.support.waiting import PATIENCE
-from torch_tb_profiler.base.arrays import StoredTexts
+from torch_tb_profiler.base.arrays import ArrowTexts, StoredTexts
 from torch_tb_profiler.cache.arrow import read_trace_file, write_columns, write_trace
 from torch_tb_profiler.cache.arrow_file import read_arrow_file
+from torch_tb_profiler.model.trace import Trace
 
 WRITE_AND_READ = """
 import sys
@@ -27,38 +29,45 @@ import numpy
 import pyarrow
 from tests.support.traces import draw
 from torch_tb_profiler.cache.arrow import read_columns_file, read_trace_file, write_columns, write_trace
-write_trace(draw("host cpu_op aten::mm 0 10"), sys.argv[1])
+with open(sys.argv[1], "wb") as file:
+    write_trace(draw("host cpu_op aten::mm 0 10"), file)
 assert read_trace_file(pyarrow.py_buffer(open(sys.argv[1], "rb").read())).events.start.tolist() == [0]
-write_columns({"a": numpy.arange(3)}, sys.argv[1])
+with open(sys.argv[1], "wb") as file:
+    write_columns({"a": numpy.arange(3)}, file)
 assert read_columns_file(pyarrow.py_buffer(open(sys.argv[1], "rb").read()))["a"].tolist() == [0, 1, 2]
 """
 
 
+def written(trace: Trace) -> bytes:
+    content = io.BytesIO()
+    write_trace(trace, content)
+    return content.getvalue()
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_trace_comes_back_equal(layout: str, tmp_path: Path) -> None:
+def test_a_trace_comes_back_equal(layout: str) -> None:
     trace = read_bytes(LAYOUTS[layout])
-    write_trace(trace, str(tmp_path / "trace"))
-    loaded = read_trace_file(pa.py_buffer((tmp_path / "trace").read_bytes()))
+    loaded = read_trace_file(written(trace))
     assert differences(loaded, trace) == []
 
 
-def test_texts_that_cannot_be_encoded_are_written_with_question_marks(tmp_path: Path) -> None:
+def test_texts_that_cannot_be_encoded_are_written_with_question_marks() -> None:
     trace = read_bytes(LAYOUTS["kineto"])
     trace = replace(trace, strings=["a\ud800b", "\u00e9", *trace.strings[2:]])
-    write_trace(trace, str(tmp_path / "trace"))
-    loaded = read_trace_file(pa.py_buffer((tmp_path / "trace").read_bytes()))
+    loaded = read_trace_file(written(trace))
     assert list(loaded.strings) == ["a?b", "\u00e9", *trace.strings[2:]]
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["a", "", "bc"], ["é", "a", "漢字"]])
-def test_columns_of_every_type_are_read_as_arrow_reads_them(texts: list[str], tmp_path: Path) -> None:
+def test_columns_of_every_type_are_read_as_arrow_reads_them(texts: list[str]) -> None:
     dtypes = [np.dtype(code) for code in np.typecodes["AllInteger"] + "fd"]
     columns: dict[str, Any] = {dtype.str: np.arange(length).astype(dtype) for length, dtype in enumerate(dtypes)}
-    path = tmp_path / "columns"
-    write_columns(columns | {"texts": texts}, str(path))
-    found = read_arrow_file(path.read_bytes()).columns
-    with pa.ipc.open_file(path) as file:
+    content = io.BytesIO()
+    write_columns(columns | {"texts": texts}, content)
+    found = read_arrow_file(content.getvalue()).columns
+    with pa.ipc.open_file(pa.py_buffer(content.getvalue())) as file:
         batch = file.get_batch(0)
+    batch.validate(full=True)
     for name, cell in zip(batch.schema.names, batch.columns, strict=True):
         assert list(found[name]) == cell.values.to_pylist(), name
         values = found[name]
@@ -72,10 +81,9 @@ def test_columns_of_every_type_are_read_as_arrow_reads_them(texts: list[str], tm
             read[outside]
 
 
-def test_a_damaged_file_is_an_error_at_most(tmp_path: Path) -> None:
-    path, random = tmp_path / "trace", np.random.default_rng(1)
-    write_trace(read_bytes(LAYOUTS["kineto"]), str(path))
-    content, refused = path.read_bytes(), 0
+def test_a_damaged_file_is_an_error_at_most() -> None:
+    random = np.random.default_rng(1)
+    content, refused = written(read_bytes(LAYOUTS["kineto"])), 0
     for _ in range(300):
         damaged = np.frombuffer(content, np.uint8).copy()
         at = random.integers(0, len(content), 3)
@@ -88,11 +96,29 @@ def test_a_damaged_file_is_an_error_at_most(tmp_path: Path) -> None:
     assert 100 < refused < 300
 
 
-def test_reading_imports_no_arrow(tmp_path: Path) -> None:
-    write_trace(read_bytes(LAYOUTS["kineto"]), str(tmp_path / "trace"))
+@pytest.mark.parametrize("texts", [["a", "", "é"], ["b"], []])
+def test_texts_of_arrow_and_of_a_file_are_written_as_they_are(texts: list[str]) -> None:
+    """Also those of a slice, whose buffers begin before it and end behind it."""
+    array = pa.array(["before", *texts, "behind"], pa.large_string())[1:-1]
+    content = io.BytesIO()
+    write_columns({"arrow": ArrowTexts(array)}, content)
+    stored = read_arrow_file(content.getvalue()).columns["arrow"]
+    again = io.BytesIO()
+    write_columns({"stored": stored}, again)
+    assert list(stored) == list(read_arrow_file(again.getvalue()).columns["stored"]) == texts
+
+
+def test_a_column_that_cannot_be_read_is_not_written() -> None:
+    with pytest.raises(ValueError):
+        write_columns({"a": np.array([True])}, io.BytesIO())
+
+
+def test_neither_writing_nor_reading_imports_arrow(tmp_path: Path) -> None:
+    (tmp_path / "trace").write_bytes(written(read_bytes(LAYOUTS["kineto"])))
     code = (
-        "import sys; from torch_tb_profiler.cache.arrow import read_trace_file; "
-        "trace = read_trace_file(open(sys.argv[1], 'rb').read()); print(len(trace), 'pyarrow' in sys.modules)"
+        "import io, sys; from torch_tb_profiler.cache.arrow import read_trace_file, write_trace; "
+        "trace = read_trace_file(open(sys.argv[1], 'rb').read()); write_trace(trace, io.BytesIO()); "
+        "print(len(trace), 'pyarrow' in sys.modules)"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "trace")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)

@@ -22,7 +22,7 @@ from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.views.critical_path.build import unavailable
+from torch_tb_profiler.views._shared.availability import critical_path_reason as unavailable
 
 pytestmark = real_traces.MARKS
 

@@ -13,7 +13,6 @@ import os
 import pkgutil
 import signal
 import sys
-import tempfile
 from importlib import import_module
 from typing import NoReturn
 
@@ -33,8 +32,6 @@ def read(content: bytes) -> None:
     """Pass one input through the reader, the analyses that run at once, and back out of a file of columns."""
     from functools import partial
 
-    import pyarrow as pa
-
     from torch_tb_profiler.base.errors import TraceError
     from torch_tb_profiler.cache.arrow import read_trace_file, write_trace
     from torch_tb_profiler.ingest import ignore_progress, read_trace
@@ -50,9 +47,9 @@ def read(content: bytes) -> None:
     except TraceError:
         return
     analyze(trace)
-    with tempfile.NamedTemporaryFile(suffix=".arrow") as file:
-        write_trace(trace, file.name)
-        again = read_trace_file(pa.py_buffer(file.read()))
+    content = io.BytesIO()
+    write_trace(trace, content)
+    again = read_trace_file(content.getvalue())
     assert len(again) == len(trace)
     assert again.args.keys() == trace.args.keys()
 

@@ -1,12 +1,4 @@
-"""The Python API: runs, the results of their views, and the columns of their traces.
+"""The Python API: runs (`log`), results of their views (`result`), and the columns of traces (`columns`).
 
-`torch_tb_profiler` itself exports everything public.
+`torch_tb_profiler` itself exports everything public. Nothing is imported here: commands need `tables` alone.
 """
-
-from __future__ import annotations
-
-from torch_tb_profiler.api.columns import Columns
-from torch_tb_profiler.api.log import Log, Run
-from torch_tb_profiler.api.result import Result
-
-__all__ = ["Columns", "Log", "Result", "Run"]

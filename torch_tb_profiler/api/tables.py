@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from msgspec import inspect
 
 from torch_tb_profiler.view import NUMBERS, View
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Rows = list[dict[str, Any]]
 
 COLUMNS, WHOLE = "columns", "whole"
 """Names of the table of a payload's columns, and of the one-row table of its fields if it has no other table."""
 
-_SCALARS: dict[Any, pa.DataType] = {
-    inspect.IntType: pa.int64(),
-    inspect.FloatType: pa.float64(),
-    inspect.StrType: pa.string(),
-}
+_SCALARS: dict[Any, str] = {inspect.IntType: "int64", inspect.FloatType: "double", inspect.StrType: "string"}
+"""Types of plain values and Arrow's names of them. Arrow itself is imported only for its tables."""
 
 
 def sentences(payload: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
@@ -61,6 +60,8 @@ def arrow_tables(view: View, data: object, payload: Mapping[str, Any]) -> dict[s
     typed = {name: _typed_table(rows, declared.get(name, {})) for name, rows in by_name.items()}
     columns = _column_arrays(view, data)
     if columns:
+        import pyarrow as pa
+
         typed[COLUMNS] = pa.table(columns)
     lists = [name for name in typed if name in declared or name == COLUMNS]
     if not lists:
@@ -139,7 +140,7 @@ def _declared_tables(info: Any, prefix: str = "") -> Iterator[tuple[str, dict[st
 
 def _declared_cells(info: inspect.StructType, prefix: str = "") -> Iterator[tuple[str, pa.DataType]]:
     if any(field.name == "children" for field in info.fields):
-        yield "depth", pa.int64()
+        yield "depth", _arrow_type(inspect.IntType())
     for field in info.fields:
         kind = _base_type(field.type)
         if isinstance(kind, inspect.StructType):
@@ -160,16 +161,20 @@ def _base_type(info: Any) -> Any:
 
 def _arrow_type(kind: Any) -> pa.DataType:
     """Return the Arrow type; values without a plain one become JSON text."""
+    import pyarrow as pa
+
     if isinstance(kind, inspect.BoolType):
         return pa.bool_()
     if isinstance(kind, inspect.LiteralType):
         return pa.string() if isinstance(kind.values[0], str) else pa.int64()
     if isinstance(kind, inspect.ListType) and type(_base_type(kind.item_type)) in _SCALARS:
         return pa.list_(_arrow_type(_base_type(kind.item_type)))
-    return _SCALARS.get(type(kind), pa.string())
+    return pa.type_for_alias(_SCALARS.get(type(kind), "string"))
 
 
 def _typed_table(rows: Rows, types: Mapping[str, pa.DataType]) -> pa.Table:
+    import pyarrow as pa
+
     names = [*types, *dict.fromkeys(name for row in rows for name in row if name not in types)]
     arrays = {}
     for name in names:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -134,6 +134,14 @@ class ArrowTexts(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.array.to_pylist())
 
+    @property
+    def encoded(self) -> EncodedTexts:
+        _, offsets, content = self.array.buffers()
+        if not len(self):
+            return EncodedTexts(np.zeros(1, np.int64), b"")
+        places = np.frombuffer(offsets, np.int64, len(self) + 1, 8 * self.array.offset)
+        return EncodedTexts(places - places[0], memoryview(content)[places[0] : places[-1]])
+
 
 class StoredTexts(Sequence[str]):
     """Texts in UTF-8, one after the other; each becomes a Python object when it is read, without Arrow.
@@ -172,6 +180,11 @@ class StoredTexts(Sequence[str]):
             yield from (content[begin:end].decode() for begin, end in pairwise(bounds))
 
     @property
+    def encoded(self) -> EncodedTexts:
+        offsets = self._offsets if len(self._offsets) else np.zeros(1, np.int64)
+        return EncodedTexts(offsets, self._content[: offsets[-1]])
+
+    @property
     def array(self) -> pa.LargeStringArray:
         import pyarrow as pa
 
@@ -181,16 +194,38 @@ class StoredTexts(Sequence[str]):
         return pa.LargeStringArray.from_buffers(len(self), *buffers)
 
 
-def build_text_array(texts: Sequence[str], errors: str = "strict") -> pa.LargeStringArray:
-    """Return `texts` as an Arrow array.
+class EncodedTexts(NamedTuple):
+    """Texts in UTF-8, one after the other.
 
-    Raise UnicodeEncodeError for half a surrogate pair, unless `errors` says otherwise. `pa.array` would do the
-    same, but imports pandas, where it is installed, to check whether `texts` are a series.
+    offsets  int64[k + 1]  where each begins in `content`, and the end
+    """
+
+    offsets: npt.NDArray[np.int64]
+    content: Any
+
+
+def encode_all(texts: Sequence[str], errors: str = "strict") -> EncodedTexts:
+    """Return `texts` in UTF-8.
+
+    Raise UnicodeEncodeError for half a surrogate pair, unless `errors` says otherwise.
+    """
+    if isinstance(texts, ArrowTexts | StoredTexts):
+        return texts.encoded
+    encoded = [text.encode("utf-8", errors) for text in texts]
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    return EncodedTexts(offsets, b"".join(encoded))
+
+
+def build_text_array(texts: Sequence[str], errors: str = "strict") -> pa.LargeStringArray:
+    """Return `texts` as an Arrow array; raise UnicodeEncodeError as `encode_all`.
+
+    `pa.array` would do the same, but imports pandas, where it is installed, to check whether `texts` are a series.
     """
     if isinstance(texts, ArrowTexts | StoredTexts):
         return texts.array
-    encoded = [text.encode("utf-8", errors) for text in texts]
-    return text_array_from_bytes(np.array([len(text) for text in encoded], np.int64), b"".join(encoded))
+    offsets, content = encode_all(texts, errors)
+    return text_array_from_bytes(np.diff(offsets), content)
 
 
 def text_array_from_bytes(lengths: npt.NDArray[np.int64], content: bytes) -> pa.LargeStringArray:

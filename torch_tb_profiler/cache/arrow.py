@@ -1,24 +1,22 @@
-"""Write a Trace as one Arrow IPC file, and read it back without copying a column."""
+"""Write a Trace as one Arrow IPC file, and read it back without copying a column; neither way imports Arrow."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.base.arrays import StoredTexts, build_text_array
+from torch_tb_profiler.base.arrays import EncodedTexts, StoredTexts, encode_all
 from torch_tb_profiler.cache.arrow_file import read_arrow_file
+from torch_tb_profiler.cache.arrow_writer import Sink, write_arrow_file
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.origin_records import OriginRecords
 from torch_tb_profiler.model.snapshots import RecordedSnapshot, SnapshotFacts
 from torch_tb_profiler.model.trace import ArgColumn, Events, Thread, Trace
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _STRINGS = "strings"
 _TEXT_IDS = "text_ids"
@@ -26,14 +24,8 @@ _SNAPSHOT = "snapshot:"
 _SNAPSHOT_TEXTS = "snapshot texts"
 
 
-def write_trace(trace: Trace, path: str) -> None:
+def write_trace(trace: Trace, sink: Sink) -> None:
     """Write all columns of a trace; OSError if that fails."""
-    import pyarrow as pa
-
-    names, arrays = [], []
-    for name, values in _trace_columns(trace):
-        names.append(name)
-        arrays.append(_list_cell(values))
     header = {
         "metadata": dict(trace.metadata),
         "threads": [[thread.pid, thread.tid] for thread in trace.threads],
@@ -47,10 +39,8 @@ def write_trace(trace: Trace, path: str) -> None:
         "origin_records": msgspec.to_builtins(trace.origin_records),
         "snapshot": None if trace.snapshot is None else msgspec.to_builtins(trace.snapshot.facts),
     }
-    batch = pa.RecordBatch.from_arrays(arrays, names=names)
-    schema = batch.schema.with_metadata({"trace": json.dumps(header)})
-    with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
-        writer.write_batch(batch.replace_schema_metadata(schema.metadata))
+    columns = ((name, _encoded(values)) for name, values in _trace_columns(trace))
+    write_arrow_file(sink, columns, {"trace": json.dumps(header)})
 
 
 def read_trace_file(content: Any) -> Trace:
@@ -105,13 +95,9 @@ def _read_snapshot(columns: _Columns, facts: Mapping[str, Any]) -> RecordedSnaps
     return RecordedSnapshot.from_columns(parts, texts, msgspec.convert(facts, SnapshotFacts))
 
 
-def write_columns(columns: Mapping[str, npt.NDArray[Any]], path: str) -> None:
+def write_columns(columns: Mapping[str, npt.NDArray[Any]], sink: Sink) -> None:
     """Write named arrays; OSError if that fails."""
-    import pyarrow as pa
-
-    batch = pa.RecordBatch.from_arrays([_list_cell(values) for values in columns.values()], names=list(columns))
-    with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
-        writer.write_batch(batch)
+    write_arrow_file(sink, ((name, _encoded(values)) for name, values in columns.items()), {})
 
 
 def read_columns_file(content: Any) -> dict[str, npt.NDArray[Any]]:
@@ -137,20 +123,6 @@ def _trace_columns(trace: Trace) -> Iterator[tuple[str, Any]]:
         yield _SNAPSHOT_TEXTS, trace.snapshot.texts
 
 
-def _list_cell(values: Any) -> pa.Array:
-    """Return an array of one row, a list of all values."""
-    import pyarrow as pa
-
-    flat = _arrow_array(values) if isinstance(values, np.ndarray) else build_text_array(values, "replace")
-    return pa.LargeListArray.from_arrays(_arrow_array(np.array([0, len(flat)], np.int64)), flat)
-
-
-def _arrow_array(values: npt.NDArray[Any]) -> pa.Array:
-    """Return an Arrow array that shares the memory of `values`.
-
-    `pa.array` would import pandas, if it is installed, to check for its types.
-    """
-    import pyarrow as pa
-
-    values = np.ascontiguousarray(values)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+def _encoded(values: Any) -> npt.NDArray[Any] | EncodedTexts:
+    """Return numbers as they are, and texts in UTF-8."""
+    return values if isinstance(values, np.ndarray) else encode_all(values, "replace")

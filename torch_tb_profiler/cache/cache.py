@@ -7,9 +7,10 @@ import logging
 import mmap
 import os
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import platformdirs
 from isal import isal_zlib
@@ -70,8 +71,8 @@ class Cache:
         def write(path: str) -> None:
             from torch_tb_profiler.cache.arrow import write_trace
 
-            write_trace(trace, path)
-            _append_checksum_to_file(path, entry)
+            with _writing(path, entry) as sink:
+                write_trace(trace, sink)
 
         return self._save(entry, write)
 
@@ -82,8 +83,8 @@ class Cache:
         def write(path: str) -> None:
             from torch_tb_profiler.cache.arrow import write_columns
 
-            write_columns(columns, path)
-            _append_checksum_to_file(path, entry)
+            with _writing(path, entry) as sink:
+                write_columns(columns, sink)
 
         return self._save(entry, write)
 
@@ -94,8 +95,8 @@ class Cache:
         def write(path: str) -> None:
             from torch_tb_profiler.cache.tables import write_table
 
-            write_table(table, path)
-            _append_checksum_to_file(path, entry)
+            with _writing(path, entry) as sink:
+                write_table(table, sink)
 
         return self._save(entry, write)
 
@@ -332,10 +333,22 @@ def _write_bytes(path: str, content: bytes) -> None:
     Path(path).write_bytes(content)
 
 
-def _append_checksum_to_file(path: str, name: str) -> None:
-    """Append the checksum of the entry `name` to a file with its content; OSError if that fails."""
-    checksum = _start_checksum(name)
-    with open(path, "r+b", buffering=0) as file:
-        while chunk := file.read(_CHUNK_BYTES):  # mapped, the whole file would count as memory of this process
-            checksum = isal_zlib.crc32(chunk, checksum)
-        file.write(_CHECKSUM.pack(_CHECKSUM_MARK, checksum))
+class _ChecksummedFile:
+    """A file that is written forward, and the checksum of what it got so far."""
+
+    def __init__(self, file: BinaryIO, checksum: int) -> None:
+        self._file = file
+        self.checksum = checksum
+
+    def write(self, piece: Any, /) -> None:
+        self._file.write(piece)
+        self.checksum = isal_zlib.crc32(piece, self.checksum)
+
+
+@contextmanager
+def _writing(path: str, name: str) -> Iterator[_ChecksummedFile]:
+    """Write the entry `name` inside the `with` block; its checksum follows. OSError if that fails."""
+    with open(path, "wb") as file:
+        sink = _ChecksummedFile(file, _start_checksum(name))
+        yield sink
+        file.write(_CHECKSUM.pack(_CHECKSUM_MARK, sink.checksum))

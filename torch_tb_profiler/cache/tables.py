@@ -16,6 +16,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.cache.arrow_writer import Sink
+
 _LENGTH = struct.Struct("<I")
 _ALIGNMENT = 64
 _DTYPES = frozenset(np.dtype(code).str for code in np.typecodes["AllInteger"] + "fd?")
@@ -28,7 +30,7 @@ class _Header(msgspec.Struct, array_like=True):
     table: Any
 
 
-def write_table(table: object, path: str) -> None:
+def write_table(table: object, sink: Sink) -> None:
     """Write a table; OSError if that fails."""
     columns: list[npt.NDArray[Any]] = []
 
@@ -40,11 +42,12 @@ def write_table(table: object, path: str) -> None:
 
     plain = msgspec.to_builtins(table, enc_hook=number_of)
     header = msgspec.msgpack.encode(_Header([(each.dtype.str, each.shape) for each in columns], plain))
-    with open(path, "wb") as file:
-        file.write(_LENGTH.pack(len(header)) + header)
-        for column in columns:
-            file.write(bytes(-file.tell() % _ALIGNMENT))
-            file.write(column.data.cast("B") if column.size else b"")
+    sink.write(_LENGTH.pack(len(header)) + header)
+    end = _LENGTH.size + len(header)
+    for column in columns:
+        sink.write(bytes(-end % _ALIGNMENT))
+        sink.write(column.data.cast("B") if column.size else b"")
+        end += -end % _ALIGNMENT + column.nbytes
 
 
 def read_table(content: Any, type_: Any) -> Any:

@@ -19,7 +19,7 @@ from torch_tb_profiler.cli._command import (
     selection,
 )
 from torch_tb_profiler.cli._session import open_session, wait_for_answer
-from torch_tb_profiler.views import CACHED_VIEWS, SLUGS, all_views, find_view
+from torch_tb_profiler.views import CACHED_VIEWS, SLUGS, find_view, views_of
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
@@ -99,18 +99,16 @@ def _exit_code(options: argparse.Namespace, payload: bytes) -> int:
 
 def _slug_of_page(session: Session, options: argparse.Namespace) -> str:
     """Return the view that the page shows: in a job of a few ranks, the one that compares the rank with them."""
+    slug: str = options.slug
+    run = next((run for run in session.catalog.runs if options.select_run in (None, run.name)), None)
+    ranks = 0 if run is None else len(session.workers(run))
+    if ranks < 2:
+        return slug  # without importing the view, which is done while the file is read, or not at all
     from torch_tb_profiler.view import RankView
 
-    slug: str = options.slug
-    beside = next(
-        (view for view in all_views() if isinstance(view, RankView) and view.alone.slug == slug),
-        None,
-    )
-    if beside is None:
-        return slug
-    runs = session.catalog.runs
-    run = next((run for run in runs if options.select_run in (None, run.name)), None)
-    return beside.slug if run is not None and 1 < len(session.workers(run)) <= beside.max_members else slug
+    views = (view for view in views_of(slug.partition("/")[0]) if isinstance(view, RankView))
+    beside = next((view for view in views if view.alone.slug == slug), None)
+    return slug if beside is None or ranks > beside.max_members else beside.slug
 
 
 def _parse_param(text: str) -> tuple[str, str]:

@@ -131,7 +131,7 @@ def _default_worker() -> str:
 
 
 def _summarize(path: Path) -> Summary:
-    from torch_tb_profiler.api import Log
+    from torch_tb_profiler.api.log import Log
     from torch_tb_profiler.base.settings import Settings
     from torch_tb_profiler.session import open_session
 

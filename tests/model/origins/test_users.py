@@ -26,12 +26,12 @@ from torch_tb_profiler.model.modules import has_modules, modules
 from torch_tb_profiler.model.origin_records import OriginRecords
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
+from torch_tb_profiler.views._shared.availability import operators_reason as operators_unavailable
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.kernels.build import build as build_kernels
 from torch_tb_profiler.views.kernels.payload import KernelsParams
 from torch_tb_profiler.views.modules import build as build_modules
 from torch_tb_profiler.views.operators.build import build as build_operators
-from torch_tb_profiler.views.operators.build import unavailable as operators_unavailable
 from torch_tb_profiler.views.operators.payload import OperatorsParams
 
 KERNELS = [kernel for _, _, kernel in LAYERS]

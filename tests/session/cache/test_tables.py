@@ -142,7 +142,7 @@ def test_damaged_tables_and_those_of_another_type_are_derived_again(
 
 
 def test_a_full_disk_costs_only_time(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def write(table: object, path: str) -> None:
+    def write(table: object, sink: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(tables, "write_table", write)

@@ -8,8 +8,9 @@ from tests.support.traces import BUSY_HOST, draw
 from tests.support.views import ask
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views._shared.availability import critical_path_reason as unavailable
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.critical_path.build import build, build_segments, build_what_if, unavailable
+from torch_tb_profiler.views.critical_path.build import build, build_segments, build_what_if
 from torch_tb_profiler.views.critical_path.payload import (
     CriticalPathParams,
     CriticalPathPayload,

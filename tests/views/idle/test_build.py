@@ -5,7 +5,7 @@ import pytest
 from tests.support.traces import draw
 from tests.support.views import ask, words
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
-from torch_tb_profiler.views.idle.build import unavailable
+from torch_tb_profiler.views._shared.availability import idle_reason as unavailable
 
 PICTURE = """
 host  user_annotation  ProfilerStep#1                          0  100

@@ -10,8 +10,9 @@ import pytest
 from tests.model.work.operator_events import BF16, kernel, launch, operator
 from tests.support.traces import read
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.views._shared.availability import roofline_reason as unavailable
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.roofline.build import build, unavailable
+from torch_tb_profiler.views.roofline.build import build
 from torch_tb_profiler.views.roofline.payload import RooflineParams
 
 MM = {"dims": [[1000, 1000], [1000, 1000]], "types": [BF16, BF16]}  # 2 GFLOP, 6 MB

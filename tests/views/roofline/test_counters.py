@@ -18,11 +18,12 @@ from tests.model.work.operator_events import (
 from tests.support.traces import read
 from torch_tb_profiler.analyses.roofline.counters import SHARED_CALL
 from torch_tb_profiler.analyses.roofline.speeds import COUNTERS_ONLY, missing_work_reason
+from torch_tb_profiler.views._shared.availability import roofline_reason as unavailable
 from torch_tb_profiler.views._shared.text import plain, reason_texts
 from torch_tb_profiler.views.operators.build import build as operators
 from torch_tb_profiler.views.operators.payload import OperatorsParams
 from torch_tb_profiler.views.overview.build import hardware_use
-from torch_tb_profiler.views.roofline.build import build, unavailable
+from torch_tb_profiler.views.roofline.build import build
 from torch_tb_profiler.views.roofline.counters import MAX_ROWS, ROCPROF
 from torch_tb_profiler.views.roofline.payload import RooflineParams
 

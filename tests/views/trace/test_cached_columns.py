@@ -44,7 +44,8 @@ def test_an_answer_from_columns_is_the_answer_from_the_trace(
 def restore(view: TraceView[Any, Any], trace: Trace, again: Trace, path: str) -> None:
     """Restore a trace as the server does, through a file."""
     assert view.columns is not None
-    write_columns(view.columns.of(trace), path)
+    with open(path, "wb") as file:
+        write_columns(view.columns.of(trace), file)
     with pa.memory_map(path) as content:
         view.columns.restore(again, read_columns_file(content.read_buffer()))
 

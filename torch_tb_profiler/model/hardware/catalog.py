@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -26,7 +26,7 @@ class _CatalogFile(msgspec.Struct, forbid_unknown_fields=True):
 @cache
 def built_in_catalog() -> HardwareCatalog:
     """Return the devices that the package knows."""
-    text = (files(__package__) / "devices.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("devices.toml").read_text(encoding="utf-8")
     return parse_catalog(text, "devices.toml")
 
 

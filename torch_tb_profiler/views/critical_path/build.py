@@ -31,14 +31,13 @@ from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
-from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.schedule.stream_waits import has_unknown_consumers
 from torch_tb_profiler.model.schedule.unrecorded_waits import has_unrecorded_waits
 from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
-from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import RankView, Tab, TraceView
+from torch_tb_profiler.views._shared.availability import critical_path_reason
 from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
 from torch_tb_profiler.views._shared.odd_steps import odd_steps_sentence
@@ -309,23 +308,6 @@ def _reasons(trace: Trace) -> dict[str, str]:
     return reasons
 
 
-def unavailable(trace: Trace) -> str | None:
-    """Return why there is no path: it needs a host, a complete step, and the launches of any device work."""
-    graph = schedule(trace)
-    if graph.main_thread == NO_CODE:
-        return f"the host is not recorded; {recording_option(trace, 'host')}"
-    if recorded_spans(trace).end.size == 0:
-        return f"there is no complete {step_noun(trace)}"
-    if len(graph.items) and (reason := missing_kernels_reason(trace)) is not None:
-        return reason
-    if len(graph.items) and not (graph.items.call >= 0).any():
-        if len(rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)):
-            return "the recording doesn't link the device work to the calls that launched it"
-        option = recording_option(trace, "runtime")
-        return f"no runtime call is recorded, so what launched the device work is unknown; {option}"
-    return None
-
-
 _ONE_RANK = TraceView(
     "critical_path",
     "Critical path",
@@ -339,7 +321,7 @@ _ONE_RANK = TraceView(
 TAB = Tab(
     "Where the time goes",
     _ONE_RANK,
-    unavailable,
+    critical_path_reason,
     (
         TraceView("critical_path/what_if", "What if", TargetParams, TargetRow, build_what_if),
         TraceView("critical_path/groups", "Path by place", PathGroupsParams, PathGroupsPayload, build_groups),

@@ -18,19 +18,19 @@ from torch_tb_profiler.analyses.shared.breakdown import missing_host_reason, rep
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
-from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
+from torch_tb_profiler.model.calls.missing import missing_copies_reason
 from torch_tb_profiler.model.communication.events import host_communication_calls, is_communication_kernel
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kernels.short_names import display_name
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.schedule.unrecorded_waits import has_unrecorded_waits
 from torch_tb_profiler.model.steps import has_host_events, step_noun, steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.vendors.recording_options import missing_device_work_reason
 from torch_tb_profiler.view import RankView, Tab, TraceView
+from torch_tb_profiler.views._shared.availability import idle_reason
 from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
 from torch_tb_profiler.views._shared.odd_steps import odd_steps_sentence, outside_steps_sentence
@@ -302,19 +302,12 @@ def _reasons(trace: Trace) -> dict[str, str | Text]:
     return reasons
 
 
-def unavailable(trace: Trace) -> str | None:
-    """Return why there is no Idle time: it needs device work, and all of its kernels."""
-    if len(rows_of_kind(trace, *DEVICE_KINDS)):
-        return missing_kernels_reason(trace)
-    return missing_device_work_reason(trace)
-
-
 _ONE_RANK = TraceView("idle", "Idle time", IdleParams, IdlePayload, build, cached="on_request", rows="causes")
 
 TAB = Tab(
     "Where the time goes",
     _ONE_RANK,
-    unavailable,
+    idle_reason,
     (
         TraceView(
             "idle/gaps",

@@ -29,15 +29,14 @@ from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.grammar import capitalize
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
-from torch_tb_profiler.model.devices import device_kind, devices
+from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.origins.origins import has_indirect_kernels
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.vendors.recording_options import missing_device_work_reason, recording_option
 from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views._shared.availability import kernels_reason
 from torch_tb_profiler.views._shared.call_payloads import (
     CallDistribution,
     TensorCoreTime,
@@ -318,15 +317,6 @@ def build_instances(trace: Trace, params: KernelRowParams) -> CallDistribution:
     return build_call_distribution(trace, rows, launch_durations(trace, rows))
 
 
-def unavailable(trace: Trace) -> str | None:
-    """Return why the tab is unavailable: it needs one kernel, copy or memset."""
-    if len(rows_of_kind(trace, *DEVICE_KINDS)):
-        return None
-    if devices(trace):
-        return f"no kernels were recorded; {recording_option(trace, 'kernels')}"
-    return missing_device_work_reason(trace)
-
-
 TAB = Tab(
     "Where the time goes",
     TraceView(
@@ -338,7 +328,7 @@ TAB = Tab(
         cached="on_request",
         answers="Kernels, copies and memsets: how often they ran, how long, and what limits them.",
     ),
-    unavailable,
+    kernels_reason,
     (
         TraceView(
             "kernels/instances",

@@ -28,7 +28,7 @@ from torch_tb_profiler.analyses.tracks.sources import name_of, parse_frame
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.markers import is_user_frame
 from torch_tb_profiler.model.devices import device_kind, device_name
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.origins.compiled import has_compiled_calls
@@ -38,6 +38,7 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
 from torch_tb_profiler.model.vendors.recording_options import missing_device_work_reason, recording_option
 from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views._shared.availability import operators_reason
 from torch_tb_profiler.views._shared.call_payloads import (
     CallDistribution,
     build_call_distribution,
@@ -317,13 +318,6 @@ def _has_replayed_operators(trace: Trace) -> bool:
     return any(each.operator is not None for each in replayed_kernels(trace).values)
 
 
-def unavailable(trace: Trace) -> str | None:
-    """Return why there is no table: it needs at least one operator, recorded or replayed."""
-    if len(rows_of_kind(trace, Kind.CPU_OP)) or _has_replayed_operators(trace):
-        return None
-    return f"no operators are recorded ({recording_option(trace, 'operators')})"
-
-
 TAB = Tab(
     "Where the time goes",
     TraceView(
@@ -336,7 +330,7 @@ TAB = Tab(
         filters=(OperatorsParams(phase="backward"), OperatorsParams("module")),
         answers="Operators by name, shape or module: how often they ran, how long on the host and the device.",
     ),
-    unavailable,
+    operators_reason,
     (
         TraceView("operators/stacks", "Call stacks", OperatorRowParams, OperatorStacksPayload, build_stacks),
         TraceView("operators/origins", "Origins", OperatorRowParams, OperatorOriginsPayload, build_origins),

@@ -11,7 +11,6 @@ from torch_tb_profiler.analyses.roofline.tokens import count_tokens
 from torch_tb_profiler.analyses.roofline.utilization import Utilization, utilization
 from torch_tb_profiler.analyses.shared.grouping import input_shape_codes, input_shape_texts
 from torch_tb_profiler.analyses.tracks.sources import name_of
-from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.hardware.clocks import recorded_clocks
 from torch_tb_profiler.model.health import is_truncated
@@ -23,6 +22,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.operator_work import operator_work
 from torch_tb_profiler.model.work.roofline import device_peaks
 from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views._shared.availability import roofline_reason
 from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views._shared.wording import truncation_sentence
 from torch_tb_profiler.views.roofline.counters import hardware_counters
@@ -210,13 +210,8 @@ def _reasons(trace: Trace, used: Utilization, peaks: list[DevicePeaks]) -> dict[
     return reasons
 
 
-def unavailable(trace: Trace) -> str | None:
-    """Return why there is no roofline: it needs counters, or device work and the input shapes of operators."""
-    return None if len(counter_ranges(trace)) else missing_work_reason(trace)
-
-
 TAB = Tab(
     "Where the time goes",
     TraceView("roofline", "Roofline", RooflineParams, RooflinePayload, build, cached="on_request"),
-    unavailable,
+    roofline_reason,
 )
