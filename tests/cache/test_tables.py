@@ -78,12 +78,12 @@ def test_any_cut_or_changed_byte_is_an_error(tmp_path: Path) -> None:
     content = path.read_bytes()
     for at in range(0, len(content), 7):
         path.write_bytes(content[:at] + bytes([content[at] ^ 64]) + content[at + 1 :])
-        assert cache.load_table("key", "t", Table) is None
+        assert cache.load_table("key", "t", lambda: Table) is None
         assert not path.exists()
         path.write_bytes(content[:at])
-        assert cache.load_table("key", "t", Table) is None
+        assert cache.load_table("key", "t", lambda: Table) is None
     path.write_bytes(content)
-    loaded = cache.load_table("key", "t", Table)
+    loaded = cache.load_table("key", "t", lambda: Table)
     assert loaded is not None and loaded.names == ("a", "é")
 
 
@@ -99,7 +99,7 @@ def test_an_entry_in_the_place_of_another_is_refused(tmp_path: Path) -> None:
 
     def read(key: str, name: str) -> list[bool]:
         results = (
-            cache.load_table(key, name, Table),
+            cache.load_table(key, name, lambda: Table),
             cache.load_columns(key, name),
             cache.load_json(key, name),
             cache.load_reduced(key, name, mapped=True),

@@ -25,6 +25,7 @@ from torch_tb_profiler.model.kinds import (
 )
 from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views._shared.availability import kernels_reason, operators_reason
 from torch_tb_profiler.views.kernels import build as kernels_view
 from torch_tb_profiler.views.kernels.payload import KernelRow, KernelsParams
 from torch_tb_profiler.views.operators import build as operators_view
@@ -52,7 +53,7 @@ def test_device_time_is_the_operators_or_not_linked(traces: dict[str, Trace]) ->
         work = rows_of_kind(trace, *DEVICE_KINDS)
         length = int((event_ends(trace) - trace.events.start)[work].sum())
         for group_by in ("name", "shape", "signature"):
-            if operators_view.unavailable(trace) is not None:
+            if operators_reason(trace) is not None:
                 continue
             payload = operators_view.build(trace, OperatorsParams(group_by))
             lost = payload.unlinked.device_ns if payload.unlinked else 0
@@ -85,7 +86,7 @@ def test_self_times_of_a_thread_sum_to_what_its_roots_cover(traces: dict[str, Tr
 def test_kernel_rows_are_the_kernel_events(traces: dict[str, Trace]) -> None:
     for name, trace in traces.items():
         rows = rows_of_kind(trace, Kind.KERNEL)
-        if kernels_view.unavailable(trace) is not None:
+        if kernels_reason(trace) is not None:
             assert len(rows) == 0, name
             continue
         length = int((event_ends(trace) - trace.events.start)[rows].sum())

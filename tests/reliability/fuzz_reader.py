@@ -47,9 +47,9 @@ def read(content: bytes) -> None:
     except TraceError:
         return
     analyze(trace)
-    content = io.BytesIO()
-    write_trace(trace, content)
-    again = read_trace_file(content.getvalue())
+    written = io.BytesIO()
+    write_trace(trace, written)
+    again = read_trace_file(written.getvalue())
     assert len(again) == len(trace)
     assert again.args.keys() == trace.args.keys()
 

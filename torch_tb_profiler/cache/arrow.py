@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -95,8 +95,8 @@ def _read_snapshot(columns: _Columns, facts: Mapping[str, Any]) -> RecordedSnaps
     return RecordedSnapshot.from_columns(parts, texts, msgspec.convert(facts, SnapshotFacts))
 
 
-def write_columns(columns: Mapping[str, npt.NDArray[Any]], sink: Sink) -> None:
-    """Write named arrays; OSError if that fails."""
+def write_columns(columns: Mapping[str, npt.NDArray[Any] | Sequence[str]], sink: Sink) -> None:
+    """Write named arrays and texts; OSError if that fails."""
     write_arrow_file(sink, ((name, _encoded(values)) for name, values in columns.items()), {})
 
 

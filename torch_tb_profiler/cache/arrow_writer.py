@@ -46,9 +46,9 @@ class _Scalar(NamedTuple):
 
 
 class _Structs(NamedTuple):
-    """A vector of `count` structs of 64-bit numbers."""
+    """A vector of `length` structs of 64-bit numbers."""
 
-    count: int
+    length: int
     content: bytes
 
 
@@ -115,7 +115,7 @@ def _buffers_of(values: npt.NDArray[Any] | EncodedTexts) -> tuple[int, list[memo
 
 
 def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
-    return memoryview(np.ascontiguousarray(array).view(np.uint8)) if array.size else memoryview(b"")
+    return memoryview(np.ascontiguousarray(array).data).cast("B") if array.size else memoryview(b"")
 
 
 def _list_field(name: str, values: npt.NDArray[Any] | EncodedTexts) -> _Table:
@@ -155,7 +155,7 @@ def _encode(root: _Table) -> bytes:
             made += struct.pack("<I", len(part)) + part + b"\0"
         elif isinstance(part, _Structs):
             begin += 4  # so that what follows the count is aligned
-            made += struct.pack("<4xI", part.count) + part.content
+            made += struct.pack("<4xI", part.length) + part.content
         elif isinstance(part, list):
             made += struct.pack("<I", len(part))
             for each in part:

@@ -100,13 +100,13 @@ class Cache:
 
         return self._save(entry, write)
 
-    def load_table(self, key: str, name: str, type_: Any) -> Any | None:
+    def load_table(self, key: str, name: str, type_of: Callable[[], Any]) -> Any | None:
         """Return a table of a type, its arrays memory-mapped, or None."""
 
         def read(path: Path) -> Any:
             from torch_tb_profiler.cache.tables import read_table
 
-            return read_table(_map_entry(path), type_)
+            return read_table(_map_entry(path), type_of())
 
         return self._load(_table_name(key, name), read)
 

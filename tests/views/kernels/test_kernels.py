@@ -6,6 +6,7 @@ from tests.support.traces import draw
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import parse_params
+from torch_tb_profiler.views._shared.availability import kernels_reason
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.kernels import build as kernels
 from torch_tb_profiler.views.kernels.build import build_instances
@@ -155,4 +156,4 @@ def test_durations_of_a_row() -> None:
 
 
 def test_a_trace_without_device_work_says_what_to_record() -> None:
-    assert "ProfilerActivity" in (kernels.unavailable(draw("host  cpu_op  op  0  1")) or "")
+    assert "ProfilerActivity" in (kernels_reason(draw("host  cpu_op  op  0  1")) or "")

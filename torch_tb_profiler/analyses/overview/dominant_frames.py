@@ -10,7 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.overview.idle import long_stretches
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
-from torch_tb_profiler.base.arrays import search_sorted
+from torch_tb_profiler.base.arrays import distinct, search_sorted
 from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import is_anonymous_frame, is_training_mark
 from torch_tb_profiler.base.memo import derived
@@ -44,7 +44,7 @@ def dominant_frames(trace: Trace, stretches: Intervals) -> list[DominantFrame]:
     for code, pairs in by_name.items():
         indices = np.array([i for i, _ in pairs])
         longest = max((row for _, row in pairs), key=lambda row: int(trace.events.duration[row]))
-        rows = np.unique([row for _, row in pairs])
+        rows = distinct(np.array([row for _, row in pairs], np.int64))
         inside = merge(stretches.starts[indices], stretches.ends[indices])
         during = intersect(inside, merge(trace.events.start[rows], event_ends(trace)[rows]))
         frames.append(DominantFrame(trace.strings[code], during, longest))

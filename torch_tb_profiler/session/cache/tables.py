@@ -6,6 +6,7 @@ than read; a cache that is shared over a network keeps none, as it would send th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +28,8 @@ class KeptTables:
     key: str
     part: int | None
 
-    def load(self, name: str, type_: Any) -> Any | None:
-        return self.cache.load_table(self.key, result_name(name, self.part), type_)
+    def load(self, name: str, type_of: Callable[[], Any]) -> Any | None:
+        return self.cache.load_table(self.key, result_name(name, self.part), type_of)
 
     def save(self, name: str, table: object) -> None:
         self.cache.save_table(self.key, result_name(name, self.part), table)
