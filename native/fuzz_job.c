@@ -132,6 +132,9 @@ static void check_sorting(void) {
         largest = (uint64_t)size > largest ? (uint64_t)size : largest;
         again[each] = next[each] = begin, begin += size;
     }
+    int64_t *begins = room_for(numbers, 8), *values_room = room_for(count, 8), *middles = room_for(numbers, 8);
+    memcpy(begins, next, numbers * 8);
+    Middle *found = room_for(numbers, sizeof *found);
     Entry *room = room_for(2 * largest, sizeof *room);
     job_sort(number, values, count, next, numbers, order, room, largest);
     for (uint64_t i = 1; i < count; i++) {
@@ -140,7 +143,16 @@ static void check_sorting(void) {
         if (number[one] == number[other])
             expect(values[one] < values[other] || (values[one] == values[other] && one < other));
     }
-    job_others(number, values, count, again, numbers, order, room, largest, others);
+    bool alone = draw(2);
+    job_middles(number, values, count, again, numbers, values_room, found, middles, alone ? NULL : others);
+    for (uint64_t each = 0; each < numbers; each++) {
+        int64_t size = next[each] - begins[each];
+        expect(middles[each] == (size ? order[begins[each] + (size - 1) / 2] : -1));
+    }
+    if (alone) {
+        memcpy(again, begins, numbers * 8);
+        job_middles(number, values, count, again, numbers, values_room, found, middles, others);
+    }
     for (uint64_t i = 0; i < count; i++) {
         int64_t *left = room_for(count, 8);
         uint64_t size = 0;
@@ -152,6 +164,53 @@ static void check_sorting(void) {
         free(left);
     }
     free(number), free(values), free(order), free(next), free(again), free(others), free(room);
+    free(begins), free(values_room), free(middles), free(found);
+}
+
+// Whether the windows of two entries have the same beginning: the kinds of their ranks' entries in that step up to them.
+static bool begin_alike(const int32_t *member, const int32_t *step, const int32_t *kind, int64_t one, int64_t other) {
+    if (step[one] != step[other]) return false;
+    int32_t place = step[one], mine = member[one], theirs = member[other];
+    while (one >= 0 && other >= 0 && kind[one] == kind[other]) {
+        do one--;
+        while (one >= 0 && (member[one] != mine || step[one] != place));
+        do other--;
+        while (other >= 0 && (member[other] != theirs || step[other] != place));
+    }
+    return one < 0 && other < 0;
+}
+
+static void check_windows(void) {
+    uint64_t count = draw(4 * ENTRIES), steps = draw(4), capacity = 2;
+    int32_t *member = room_for(count, 4), *step = room_for(count, 4), *kind = draw_narrow(count, 1 + draw(3));
+    int32_t *last = room_for(steps + 1, 4), *whose = room_for(steps + 1, 4);
+    int64_t *number = room_for(count, 8), made = -1, known = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        member[i] = (i ? member[i - 1] : 0) + !draw(12);
+        step[i] = (int32_t)draw(steps + 1) - 1;
+    }
+    while (made < 0) {
+        int32_t *slots = room_for(capacity, 4);
+        memset(slots, -1, capacity * 4);
+        Window *windows = room_for(capacity / 2, sizeof *windows);
+        int64_t *first = room_for(capacity / 2, 8);
+        made = job_windows(
+            member, step, kind, count, steps, last, whose, slots, windows, capacity, first, number
+        );
+        for (int64_t each = 0; each < made; each++) {
+            expect(number[first[each]] == each);
+            for (int64_t i = 0; i < first[each]; i++) expect(number[i] < each);
+        }
+        free(slots), free(windows), free(first);
+        capacity *= 2;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        known = number[i] >= known ? number[i] + 1 : known;
+        for (uint64_t at = 0; at < i; at++)
+            expect((number[at] == number[i]) == begin_alike(member, step, kind, (int64_t)at, (int64_t)i));
+    }
+    expect(known == made);
+    free(member), free(step), free(kind), free(last), free(whose), free(number);
 }
 
 static void check_totals(void) {
@@ -393,6 +452,7 @@ int main(int count, char **arguments) {
         check_columns();
         check_search();
         if (i % 8 == 0) check_sorting();
+        if (i % 32 == 0) check_windows();
         if (i % 16 == 0) check_totals();
         check_cells();
         check_sets();

@@ -10,7 +10,8 @@
 //     job_changes   how many different values each number has, where values ascend
 //     job_search    where values lie among sorted ones
 //     job_sort      the entries by number and value, equal ones as they were
-//     job_others    the median of the other values with its number
+//     job_middles   the middle entry of each number, and the median of the other values with the number of each one
+//     job_windows   windows numbered by their step and by the kinds that came before in it
 //     job_mark      which codes occur
 //     job_pick      the cells of some rows in a sparse column
 //     job_merge     the union of intervals
@@ -21,6 +22,7 @@
 
 #include "bytes.h"
 #include "crash.h"
+#include "groups.h"
 #include "sets.h"
 
 #if defined(_WIN32)
@@ -29,7 +31,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 5, LANES = 8, SHORT_RUN = 16 };
+enum { ABI = 6, LANES = 8, SHORT_RUN = 16 };
 
 API uint32_t job_abi(void) { return ABI; }
 
@@ -116,44 +118,73 @@ static void sort_entries(Entry *entries, Entry *room, size_t count) {
 
 // Puts the entries of each number in order of their values. `next` has where those of each number begin in `order`, and
 // in the end where they end; `room` has twice as many entries as the most frequent number.
-static inline void sort_numbers(
-    const int64_t *number, const int64_t *values, size_t count, int64_t *next, size_t numbers, int64_t *order, Entry *room,
-    size_t largest, int64_t *others
-) {
-    for (size_t i = 0; i < count; i++) order[next[number[i]]++] = (int64_t)i;
-    size_t begin = 0;
-    for (size_t each = 0; each < numbers; each++) {
-        size_t end = (size_t)next[each], size = end - begin;
-        for (size_t i = 0; i < size; i++) room[i] = (Entry){values[order[begin + i]], order[begin + i]};
-        sort_entries(room, room + largest, size);
-        for (size_t i = 0; i < size; i++) {
-            order[begin + i] = room[i].at;
-            if (!others) continue;
-            size_t low = size < 2 ? 0 : (size - 2) >> 1, high = size < 2 ? 0 : (size - 1) >> 1;
-            int64_t below = room[size < 2 ? 0 : low + (low >= i)].value, above = room[size < 2 ? 0 : high + (high >= i)].value;
-            others[room[i].at] = add(below, (int64_t)((uint64_t)above - (uint64_t)below) >> 1);
-        }
-        begin = end;
-    }
-}
-
 API void job_sort(
     const int64_t *number, const int64_t *values, size_t count, int64_t *next, size_t numbers, int64_t *order, void *room,
     size_t largest
 ) {
+    Entry *entries = room;
     begin_reading();
-    sort_numbers(number, values, count, next, numbers, order, room, largest, NULL);
+    for (size_t i = 0; i < count; i++) order[next[number[i]]++] = (int64_t)i;
+    size_t begin = 0;
+    for (size_t each = 0; each < numbers; each++) {
+        size_t end = (size_t)next[each], size = end - begin;
+        for (size_t i = 0; i < size; i++) entries[i] = (Entry){values[order[begin + i]], order[begin + i]};
+        sort_entries(entries, entries + largest, size);
+        for (size_t i = 0; i < size; i++) order[begin + i] = entries[i].at;
+        begin = end;
+    }
     end_reading();
 }
 
-// As job_sort, and for each entry the median of the others with its number, rounded down; its own value if it is alone.
-API void job_others(
-    const int64_t *number, const int64_t *values, size_t count, int64_t *next, size_t numbers, int64_t *order, void *room,
-    size_t largest, int64_t *others
+// The entry in the middle of each number, of two the first, -1 without any, where equal values are as they were. And for
+// each entry, unless `others` is NULL, the median of the others with its number, rounded down; its own value if it is
+// alone. `next` has where the values of each number begin, and `room` space for all of them; `middles` for each number.
+API void job_middles(
+    const int64_t *number, const int64_t *values, size_t count, int64_t *next, size_t numbers, int64_t *room, void *middles,
+    int64_t *middle, int64_t *others
 ) {
+    Middle *found = middles;
     begin_reading();
-    sort_numbers(number, values, count, next, numbers, order, room, largest, others);
+    gather_values(number, values, count, next, room);
+    int64_t begin = 0;
+    for (size_t each = 0; each < numbers; begin = next[each++]) {
+        middle[each] = -1;
+        if (next[each] > begin) found[each] = find_middle(&room[begin], (size_t)(next[each] - begin));
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t mine = (size_t)number[i];
+        if (values[i] == found[mine].high && found[mine].left-- == 0) middle[mine] = (int64_t)i;
+        if (!others) continue;
+        bool alone = next[mine] - (mine ? next[mine - 1] : 0) == 1;
+        others[i] = alone ? values[i] : median_without(&found[mine], values[i]);
+    }
     end_reading();
+}
+
+// Numbers windows in order of their first appearance, and says how many there are; -1 if `windows` has no room for them.
+// Entries of a rank come one after the other. Steps are -1..steps-1. `last` has room for the last window of each step,
+// `whose` for the rank that it is of; `slots` has `capacity` times -1, `windows` room for half as many, as has `first`.
+API int64_t job_windows(
+    const int32_t *member, const int32_t *step, const int32_t *kind, size_t count, size_t steps, int32_t *last,
+    int32_t *whose, int32_t *slots, void *windows, size_t capacity, int64_t *first, int64_t *number
+) {
+    Windows known = {slots, windows, capacity, 0};
+    begin_reading();
+    for (size_t at = 0; at <= steps; at++) whose[at] = -1;
+    for (size_t i = 0; i < count; i++) {
+        size_t place = (size_t)(step[i] + 1), made = known.made;
+        int32_t before = whose[place] == member[i] ? last[place] : -2 - step[i] - 1;
+        int32_t found = number_window(&known, (Window){before, kind[i]});
+        if (found < 0) {
+            end_reading();
+            return -1;
+        }
+        if (known.made > made) first[found] = (int64_t)i;
+        whose[place] = member[i], last[place] = found;
+        number[i] = found;
+    }
+    end_reading();
+    return (int64_t)known.made;
 }
 
 // `sums` has a 0 for each number.

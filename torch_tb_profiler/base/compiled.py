@@ -27,7 +27,11 @@ class ColumnFunctions(NamedTuple):
     order     (numbers, count) -> the stable order by number
     search    `np.searchsorted`: (sorted values, values, whether to the right of equal ones)
     sort      (numbers, values, count) -> the stable order by number and value
-    others    (numbers, values, count) -> the median, rounded down, of the other values with the number of each one
+    middles   (numbers, values, count) -> the middle entry of each number, -1 without any, in the order of `sort`
+    others    (numbers, values, count) -> the median, rounded down, of the other values with the number of each
+              one, and the middle entries
+    windows   (ranks, steps, kinds, count of steps) -> numbers from 0 on as they appear, equal for entries of one
+              kind in one step if the same kinds came before in it; and the first entry with each
     sums      `arrays.sums_by_number`
     first     (numbers, count) -> the first entry with each number, -1 without any
     changes   (numbers, ascending values, count) -> how many different values each number has
@@ -46,7 +50,9 @@ class ColumnFunctions(NamedTuple):
     order: Callable[[Numbers, int], Int64]
     search: Callable[[Int64, Int64, bool], Int64]
     sort: Callable[[Numbers, Int64, int], Int64]
-    others: Callable[[Numbers, Int64, int], Int64]
+    middles: Callable[[Numbers, Int64, int], Int64]
+    others: Callable[[Numbers, Int64, int], tuple[Int64, Int64]]
+    windows: Callable[[Int32, Int32, Numbers, int], tuple[Int64, Int64]]
     sums: Callable[[Numbers, Int64, int], Int64]
     first: Callable[[Numbers, int], Int64]
     changes: Callable[[Numbers, Int32, int], Int64]

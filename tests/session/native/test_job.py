@@ -14,7 +14,13 @@ from tests.support.simulation.large_jobs import large_job
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.distributed import compiled
 from torch_tb_profiler.analyses.distributed.compiled import ReplayColumns, use_replay_function
-from torch_tb_profiler.analyses.distributed.medians import others_medians, stable_sort_by_group
+from torch_tb_profiler.analyses.distributed.medians import (
+    lower_medians,
+    middle_entries,
+    others_and_middles,
+    others_medians,
+    stable_sort_by_group,
+)
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.shared.grouping import count_pairs, dense_codes, group, stable_order
@@ -70,6 +76,10 @@ def test_columns_agree(functions: JobFunctions, seed: int) -> None:
             stable_sort_by_group(number, equal, count).tolist(),
             others_medians(number, values, count).tolist(),
             others_medians(number // 100, equal, count).tolist(),
+            middle_entries(number, values, count).tolist(),
+            middle_entries(number // 100, equal, count).tolist(),
+            others_and_middles(number // 100, equal, count)[1].tolist(),
+            lower_medians(values, number, count).tolist(),
             intervals.totals_by_owner(number, equal, equal + 3, count).tolist(),
             intervals.totals_by_owner(number // 100, np.sort(equal), np.sort(equal) + equal % 4, count).tolist(),
         ]
@@ -196,6 +206,10 @@ def test_numbers_beyond_a_column_do_not_reach_it(functions: JobFunctions) -> Non
         lambda: functions.columns.sort(number, values, 3),
         lambda: functions.columns.totals(number, values, values, 3),
         lambda: functions.columns.others(-number, values, 3),
+        lambda: functions.columns.middles(number, values, 3),
+        lambda: functions.columns.windows(number, number, number, 3),
+        lambda: functions.columns.windows(-number, 0 * number, number, 3),
+        lambda: functions.columns.windows(number, number - 2, number, 3),
     ):
         with pytest.raises(ValueError, match="not among the 3"):
             refused()

@@ -62,6 +62,7 @@ class Matching(msgspec.Struct, frozen=True):
         return int(np.flatnonzero(self.instance == collective)[0])
 
 
+@derived
 def match_collectives(job: DistributedJob) -> Matching:
     """Match the operations of all ranks to collectives."""
     keys = _matching_keys(job)

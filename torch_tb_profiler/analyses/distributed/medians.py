@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from torch_tb_profiler.base.compiled import column_functions
-from torch_tb_profiler.model.trace import ABSENT, Float64, Int64
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int64
 
 
 def sort_by_group(which: Int64, values: Int64, count: int) -> Int64:
@@ -49,27 +49,44 @@ def medians_of_others(values: Int64, begin: Int64, size: Int64, position: Int64)
 
 def others_medians(which: Int64, values: Int64, count: int) -> Int64:
     """Return int64[k], for each value the median of its group's others, rounded down; itself if it is alone."""
+    return others_and_middles(which, values, count)[0]
+
+
+def others_and_middles(which: Int64, values: Int64, count: int) -> tuple[Int64, Int64]:
+    """Return (`others_medians`, `middle_entries`)."""
     if functions := column_functions(len(which)):
         return functions.others(which, values, count)
-    order = sort_by_group(which, values, count)
+    order = stable_sort_by_group(which, values, count)
     counts = np.bincount(which, minlength=count)
     begin, size = (np.cumsum(counts) - counts)[which[order]], counts[which[order]]
     position = np.arange(len(order)) - begin
     several = np.flatnonzero(size > 1)
     medians: Int64 = values.copy()
     medians[order[several]] = medians_of_others(values[order], begin[several], size[several], position[several])
-    return medians
+    return medians, _middles_of(order, counts)
+
+
+def middle_entries(which: Int64, values: Int64, count: int) -> Int64:
+    """Return int64[count], the position of each group's median, of two middle values the lower.
+
+    It is NO_CODE without any. Of equal values those that come first count as lower.
+    """
+    if functions := column_functions(len(which)):
+        return functions.middles(which, values, count)
+    return _middles_of(stable_sort_by_group(which, values, count), np.bincount(which, minlength=count))
+
+
+def _middles_of(order: Int64, counts: Int64) -> Int64:
+    middles = np.full(len(counts), NO_CODE, np.int64)
+    begins, nonempty = np.cumsum(counts) - counts, counts > 0
+    middles[nonempty] = order[(begins + ((counts - 1) >> 1))[nonempty]]
+    return middles
 
 
 def lower_medians(values: Int64, which: Int64, count: int) -> Int64:
     """Return int64[count], the median (of two middle values the lower) of each group; ABSENT for empty groups."""
-    order = sort_by_group(which, values, count)
-    counts = np.bincount(which, minlength=count)
-    begins = np.cumsum(counts) - counts
-    medians = np.full(count, ABSENT)
-    nonempty = counts > 0
-    medians[nonempty] = values[order[(begins + (counts - 1) // 2)[nonempty]]]
-    return medians
+    middles = middle_entries(which, values, count)
+    return np.where(middles >= 0, np.append(values, ABSENT)[middles], ABSENT)
 
 
 def middle_means(values: Int64, which: Int64, counts: Int64) -> Int64:

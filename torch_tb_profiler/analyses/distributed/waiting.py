@@ -18,7 +18,7 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.clocks import RankClocks
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.matching import Matching
-from torch_tb_profiler.analyses.distributed.medians import others_medians, stable_sort_by_group
+from torch_tb_profiler.analyses.distributed.medians import others_and_middles
 from torch_tb_profiler.analyses.distributed.operations import map_kinds
 from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number
 from torch_tb_profiler.base.intervals import totals_by_owner
@@ -129,23 +129,24 @@ def collective_arrivals(
     shift, aligned = clocks.shifts()
     rows = np.flatnonzero(split.compared & aligned[table.member])
     time = table.start[rows] + shift[table.member[rows]]
-    several = np.bincount(matching.instance[rows], minlength=count)[matching.instance[rows]] > 1
-    rows, time = rows[several], time[several]
-    lateness = np.full(len(table), ABSENT)
-    lateness[rows] = np.maximum(time - others_medians(matching.instance[rows], time, count), 0)
-    order = stable_sort_by_group(matching.instance[rows], time, count)
-    rows, time = rows[order], time[order]
     instance = matching.instance[rows]
-    sizes = np.bincount(instance, minlength=count)
-    begin, size = (np.cumsum(sizes) - sizes)[instance], sizes[instance]
-    position = np.arange(len(rows)) - begin
-
+    several = (np.bincount(instance, minlength=count) > 1)[instance]
+    if not several.all():
+        rows, time, instance = rows[several], time[several], instance[several]
+    others, middles = others_and_middles(instance, time, count)
+    lateness = np.full(len(table), ABSENT)
+    lateness[rows] = np.maximum(time - others, 0)
+    del others
+    which = np.flatnonzero(middles >= 0)
     is_median = np.zeros(len(table), np.bool_)
-    is_median[rows[position == (size - 1) >> 1]] = True
+    is_median[rows[middles[which]]] = True
     first, skew = np.full(count, ABSENT), np.full(count, ABSENT)
-    final = np.flatnonzero(position == size - 1)
-    which, first_place = instance[final], begin[final]
-    first[which], skew[which] = time[first_place], time[final] - time[first_place]
+    earliest, latest = (extreme(instance, time, count) for extreme in (lowest_by_number, highest_by_number))
+    first[which], skew[which] = earliest[which], (latest - earliest)[which]
+    places = np.flatnonzero(time == latest[instance])
+    final = np.full(count, NO_CODE, np.int64)
+    final[instance[places]] = places  # the last write wins
+    final = final[which]
 
     last, late_recording = np.full(count, NO_CODE), np.zeros(count, np.bool_)
     error, longest = (

@@ -31,6 +31,7 @@ from torch_tb_profiler.analyses.distributed.operations import map_kinds
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.analyses.shared.grouping import Groups, dense_codes, group, stable_order
 from torch_tb_profiler.base.arrays import median
+from torch_tb_profiler.base.compiled import column_functions
 from torch_tb_profiler.base.intervals import Intervals, covered_time_before, merge
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64
 
@@ -182,6 +183,8 @@ def _comparable_windows(job: DistributedJob, rows: Int64) -> Groups:
         return dense_codes(collective, sizes[group_], np.where(known, np.sign(target - source), 0))[0]
 
     kind = map_kinds(kinds, table.collective, table.group, table.source, table.target)[rows]
+    if functions := column_functions(len(rows)):
+        return Groups(*functions.windows(table.member[rows], table.step[rows], kind, len(job.steps)))
     block = group(table.member[rows], table.step[rows])
     nth = ordinals(np.zeros(len(rows), np.bool_), block.which)
     return group(table.step[rows], _common_beginnings(kind, block, nth))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.compiled import ColumnFunctions, Numbers, Operation
 from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_allowed, is_enabled
-from torch_tb_profiler.model.trace import Bool, Int32, Int64
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64
 
 if TYPE_CHECKING:
     from torch_tb_profiler.analyses.distributed.compiled import Replay, ReplayColumns
@@ -26,10 +26,16 @@ _OPERATIONS: tuple[Operation, ...] = ("union", "intersection", "difference")
 _LANES = 8
 """Scenarios that are replayed at once, as in native/job.c."""
 
+_MIDDLE_VALUES = 5
+"""Numbers in `Middle` of native/groups.h."""
+
+_FIRST_SLOTS = 2**16
+"""Slots for windows that are tried first, a power of two."""
+
 LIBRARY = CompiledLibrary(
     "job",
     "job",
-    5,
+    6,
     {
         "job_abi": (ctypes.c_uint32,),
         "job_say_crash": (None, ctypes.c_char_p),
@@ -43,7 +49,8 @@ LIBRARY = CompiledLibrary(
         "job_changes": (None, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
         "job_search": (None, _POINTER, _SIZE, _POINTER, _SIZE, ctypes.c_bool, _POINTER),
         "job_sort": (None, *(_POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE)),
-        "job_others": (None, *(_POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER)),
+        "job_middles": (None, *(_POINTER, _POINTER, _SIZE, _POINTER, _SIZE, *[_POINTER] * 4)),
+        "job_windows": (ctypes.c_int64, *[_POINTER] * 3, _SIZE, _SIZE, *[_POINTER] * 4, _SIZE, _POINTER, _POINTER),
         "job_mark": (None, _POINTER, _SIZE, _POINTER, _SIZE),
         "job_pick": (None, _POINTER, _POINTER, _SIZE, _SIZE, _POINTER, _SIZE, _POINTER),
         "job_merge": (ctypes.c_int64, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
@@ -81,7 +88,9 @@ def job_functions(anywhere: bool = False) -> JobFunctions | None:
         order=each.order,
         search=each.search,
         sort=each.sort,
+        middles=each.middles,
         others=each.others,
+        windows=each.windows,
         sums=each.sums,
         first=each.first,
         changes=each.changes,
@@ -137,24 +146,49 @@ class _Functions:
         return order
 
     def sort(self, number: Numbers, values: Int64, count: int) -> Int64:
-        return self._sort(self._library.job_sort, number, values, count)
-
-    def others(self, number: Numbers, values: Int64, count: int) -> Int64:
-        medians = np.empty(len(number), np.int64)
-        self._sort(self._library.job_others, number, values, count, medians)
-        return medians
-
-    def _sort(self, function: Any, number: Numbers, values: Int64, count: int, *made: Int64) -> Int64:
-        """Return the entries by number and value; `made`: a column that the function fills."""
         values = _checked(values, np.int64, len(values))
         number = _check(_checked(number, np.int64, len(values)), count)
         counts, order = np.bincount(number, minlength=count), np.empty(len(number), np.int64)
         begins, largest = np.cumsum(counts) - counts, int(counts.max(initial=0))
         room = np.empty(4 * largest, np.int64)
-        columns = number, values, begins, order, room, *made
-        at_number, at_values, at_begins, at_order, at_room, *at_made = map(_address, columns)
-        function(at_number, at_values, len(number), at_begins, count, at_order, at_room, largest, *at_made)
+        places = _address(order), _address(room), largest
+        self._library.job_sort(*map(_address, (number, values)), len(number), _address(begins), count, *places)
         return order
+
+    def middles(self, number: Numbers, values: Int64, count: int) -> Int64:
+        return self._middles(number, values, count, None)
+
+    def others(self, number: Numbers, values: Int64, count: int) -> tuple[Int64, Int64]:
+        medians = np.empty(len(number), np.int64)
+        return medians, self._middles(number, values, count, medians)
+
+    def _middles(self, number: Numbers, values: Int64, count: int, others: Int64 | None) -> Int64:
+        """Return the middle entries; `others`: a column to fill with the medians of the others."""
+        values = _checked(values, np.int64, len(values))
+        number = _check(_checked(number, np.int64, len(values)), count)
+        counts = np.bincount(number, minlength=count)
+        begins, middle = np.cumsum(counts) - counts, np.empty(count, np.int64)
+        room = np.empty(len(values), np.int64), np.empty((count, _MIDDLE_VALUES), np.int64)
+        places = *map(_address, (*room, middle)), None if others is None else _address(others)
+        self._library.job_middles(*map(_address, (number, values)), len(number), _address(begins), count, *places)
+        return middle
+
+    def windows(self, member: Int32, step: Int32, kind: Numbers, steps: int) -> tuple[Int64, Int64]:
+        member, step, kind = (_checked(each, np.int32, len(member)) for each in (member, step, kind))
+        if len(member) and (step.min() < NO_CODE or step.max() >= steps or member.min() < 0):
+            raise ValueError(f"a rank or a step is not among the {steps} that there are")
+        last, whose = np.empty(steps + 1, np.int32), np.empty(steps + 1, np.int32)
+        number, capacity = np.empty(len(member), np.int64), _FIRST_SLOTS
+        while True:  # few windows serve all ranks, unless these differ
+            slots, windows = np.full(capacity, -1, np.int32), np.empty((capacity // 2, 2), np.int32)
+            first = np.empty(capacity // 2, np.int64)
+            given = *map(_address, (member, step, kind)), len(member), steps, _address(last), _address(whose)
+            made = self._library.job_windows(
+                *given, _address(slots), _address(windows), capacity, _address(first), _address(number)
+            )
+            if made >= 0:
+                return number, first[:made].copy()
+            capacity *= 8
 
     def sums(self, number: Numbers, values: Int64, count: int) -> Int64:
         return self._by_number(self._library.job_sums, number, values, np.zeros(count, np.int64))
