@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import logging
 import subprocess
 import sys
 import urllib.request
@@ -139,6 +140,13 @@ def test_a_path_that_ends_with_a_slash_is_the_same_and_an_unknown_one_is_said(
         for path in ("runs", "runs/"):
             assert client.get(f"/{PREFIX}/{path}").json is not None
         assert "there is no route '/nothing'" in client.get(f"/{PREFIX}/nothing").text
+
+
+def test_the_flag_sets_the_level_of_log_messages(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    chosen = flags(logdir=str(tmp_path), pytorch_profiler_log_level="error")
+    with caplog.at_level("INFO", "torch_tb_profiler"):  # puts the level back at the end
+        PluginLoader().load(base_plugin.TBContext(logdir=str(tmp_path), flags=chosen)).get_plugin_apps()
+        assert logging.getLogger("torch_tb_profiler").level == logging.ERROR
 
 
 def test_the_constructor_does_nothing_and_activity_comes_from_memory(tmp_path: Path) -> None:

@@ -31,11 +31,12 @@ def test_text_becomes_typed_values() -> None:
     [
         ({}, "missing parameter 'event'", None),
         ({"event": "7", "color": "red"}, "unknown parameter 'color'", "event, first, limit, python, share, sort"),
-        ({"event": "seven"}, "'event' cannot be 'seven'", "int"),
+        ({"event": "seven"}, "'event' cannot be 'seven'", "a whole number"),
         ({"event": "7", "sort": "weight"}, "'sort' cannot be 'weight'", "one of size, name"),
-        ({"event": "7", "python": "maybe"}, "'python' cannot be 'maybe'", "bool"),
-        ({"event": "7", "first": "-1"}, "'first' cannot be '-1'", ">= 0"),
-        ({"event": "7", "limit": "-1"}, "'limit' cannot be '-1'", ">= 0"),
+        ({"event": "7", "python": "maybe"}, "'python' cannot be 'maybe'", "true or false"),
+        ({"event": "7", "share": "half"}, "'share' cannot be 'half'", "a number"),
+        ({"event": "7", "first": "-1"}, "'first' cannot be '-1'", "a whole number of at least 0"),
+        ({"event": "7", "limit": "-1"}, "'limit' cannot be '-1'", "a whole number of at least 0"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_its_options(

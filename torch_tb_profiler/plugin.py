@@ -7,6 +7,7 @@ plugin's routes are mounted, and its constructors can't fail.
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import cached_property
@@ -61,7 +62,9 @@ class ProfilerPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         """
         from torch_tb_profiler.session import Session
 
-        self._session = Session(_roots(self._logdir, self._flags), _settings(self._flags))
+        settings = _settings(self._flags)
+        logging.getLogger("torch_tb_profiler").setLevel(settings.log_level.upper())
+        self._session = Session(_roots(self._logdir, self._flags), settings)
         self._session.start()
         return {"/*": self._answer}
 

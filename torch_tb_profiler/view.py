@@ -23,6 +23,7 @@ from msgspec.structs import FieldInfo, fields
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.memo import Memo
+from torch_tb_profiler.base.patterns import lazy_regex
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -378,8 +379,22 @@ def _parse_value(field: FieldInfo, text: str) -> Any:
         return msgspec.convert(text, field.type, strict=False)
     except msgspec.ValidationError as error:
         options = options_of(field.type)
-        hint = f"one of {', '.join(options)}" if options else str(error)
+        hint = f"one of {', '.join(options)}" if options else _describe_expected(str(error))
         raise UsageError(f"parameter {field.name!r} cannot be {text!r}", hint=hint) from error
+
+
+_EXPECTED = lazy_regex(r"Expected `(int|float|bool)(?: \| null)?`(?: ([<>]=?) (\S+))?(?:, got `\w+`)?")
+_KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false"}
+_COMPARISONS = {">=": " of at least", "<=": " of at most", ">": " above", "<": " below"}
+
+
+def _describe_expected(error: str) -> str:
+    """Return in words what a message of msgspec expects ("a whole number of at least 1"), else the message."""
+    match = _EXPECTED.fullmatch(error)
+    if match is None:
+        return error
+    kind, comparison, limit = match.groups()
+    return _KINDS[kind] + (f"{_COMPARISONS[comparison]} {limit}" if comparison else "")
 
 
 def options_of(kind: Any) -> list[str]:

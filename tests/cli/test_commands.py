@@ -165,6 +165,21 @@ def test_the_program_and_a_reader_that_leaves(folder: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize(
+    ("variable", "message"),
+    [
+        ("LOG_LEVEL", "'x' is not a log level"),
+        ("MEMORY_BYTES", "TORCH_PROFILER_MEMORY_BYTES='x' is not a whole number"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_an_error_in_use(
+    variable: str, message: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(f"TORCH_PROFILER_{variable}", "x")
+    assert main(["list", str(folder)]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_slice_writes_a_trace_that_can_be_read_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = folder / "step.json.gz"
     assert main(["slice", str(folder), "--step", "1", "--category", "cpu_op", "-o", str(out)]) == 0
@@ -181,6 +196,8 @@ def test_slice_says_what_is_wrong(folder: Path, capsys: pytest.CaptureFixture[st
     for wrong in (["--step", "9"], ["--from", "1"], ["--category", "x"], ["--step", "1", "--to", "1s"]):
         assert main(["slice", str(folder), *wrong, "-o", out]) == 2, wrong
         assert capsys.readouterr().err.startswith("error:")
+    assert main(["slice", str(folder), "--from", "2s", "--to", "1s", "-o", out]) == 2
+    assert "the time range is empty: it begins at 2.00 s and ends at 1.00 s" in capsys.readouterr().err
     assert main(["slice", str(folder), "-o", str(folder / "no" / "out.json")]) == 1
     assert not (folder / "out.json").exists()
 

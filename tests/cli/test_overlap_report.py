@@ -175,9 +175,12 @@ def test_figures_of_a_reference_without_communication_have_no_ratio(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["{cuda}"], "which folders?"),
+        (["{cuda}"], "the folders are missing"),
         (["{cuda}", "{rocm}", "--log-dir", "{cuda}"], "not both"),
-        (["--log-dir", "{cuda}", "--log-dir", "{rocm}", "--label", "a"], "2 --log-dir have 1 --label"),
+        (
+            ["--log-dir", "{cuda}", "--log-dir", "{rocm}", "--label", "a"],
+            "--label is given 1 times, --log-dir 2 times",
+        ),
         (["--log-dir", "{cuda}", "--log-dir", "{cuda}"], "called 'cuda'"),
         (["--log-dir", "{cuda}", "--reference", "x"], "no data set 'x'"),
         (["--log-dir", "{cuda}", "--reference", "cuda"], "needs two data sets"),

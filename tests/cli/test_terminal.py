@@ -79,6 +79,7 @@ def test_the_views_are_listed_with_their_parameters(
     for view in all_views():
         assert any(line.split()[:1] == [view.slug] and len(line.split()) > 2 for line in lines), view.slug
     assert "      group_by=name|launch|family (default 'name')" in lines
+    assert "      step (optional)" in lines
     assert "      event (required)" in lines
 
 

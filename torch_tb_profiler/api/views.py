@@ -127,6 +127,7 @@ def _describe_parameters(view: View) -> list[str]:
     descriptions = []
     for field in fields(view.params):
         options = "|".join(options_of(field.type))
-        default = "required" if field.required else f"default {field.default!r}"
+        default = f"default {field.default!r}" if field.default not in ("", None) else "optional"
+        default = "required" if field.required else default
         descriptions.append(f"{field.name}{f'={options}' if options else ''} ({default})")
     return descriptions

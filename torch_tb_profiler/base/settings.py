@@ -8,6 +8,12 @@ from dataclasses import dataclass, field, fields
 
 from torch_tb_profiler.base.errors import UsageError
 
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+"""Levels of the standard library's logging."""
+
+_KINDS = {"int": "a whole number", "float": "a number"}
+"""Type of a setting -> how a message calls its values."""
+
 
 def _setting(default: object, variable: str, meaning: str) -> object:
     return field(default=default, metadata={"variable": variable, "meaning": meaning})
@@ -65,6 +71,11 @@ class Settings:
         "INFO", "TORCH_PROFILER_LOG_LEVEL", "Level of the log messages on stderr."
     )
 
+    def __post_init__(self) -> None:
+        if self.log_level.upper() not in LOG_LEVELS:
+            hint = f"one of {', '.join(LOG_LEVELS)}; see TORCH_PROFILER_LOG_LEVEL"
+            raise UsageError(f"{self.log_level!r} is not a log level", hint=hint)
+
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Settings:
         """Return the defaults overridden by environment variables; raise UsageError for an invalid value."""
@@ -78,7 +89,7 @@ class Settings:
                 values[setting.name] = kind(text)
             except ValueError as error:
                 raise UsageError(
-                    f"{setting.metadata['variable']}={text!r} is not a valid {kind.__name__}",
+                    f"{setting.metadata['variable']}={text!r} is not {_KINDS[kind.__name__]}",
                     hint=setting.metadata["meaning"],
                 ) from error
         return cls(**values)  # type: ignore[arg-type]

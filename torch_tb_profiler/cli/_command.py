@@ -79,14 +79,14 @@ def add_table_size(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Add the options that select one trace; `selection` reads them."""
+def add_selection(parser: argparse.ArgumentParser, where: str = "") -> None:
+    """Add the options that select one trace, `where` of several; `selection` reads them."""
     for name in ("run", "worker", "span"):
         parser.add_argument(
             f"--{name}",
             dest=f"select_{name}",
             metavar=name.upper(),
-            help=f"name of the {name}; default: the first",
+            help=f"name of the {name}{where}; default: the first",
         )
 
 

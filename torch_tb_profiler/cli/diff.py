@@ -45,10 +45,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--base-{name}", metavar=name.upper(), help=f"name of the {name} in A; default: the first"
         )
-    add_selection(parser)
+    add_selection(parser, " in B")
     parser.epilog = (
-        "two memory snapshots are compared by site of allocation; --span and --base-span accept several spans of "
-        "one worker, which count as recordings: --span 1,2,3"
+        "Two memory snapshots are compared by site of allocation. Several spans of one worker, as in "
+        "`--span 1,2,3`, count as recordings of a side."
     )
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format; default: table")
     add_table_size(parser)
@@ -57,9 +57,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PERCENT",
         type=_percent,
         help="exit with 3 if the step or an operator got significantly slower by more than this share of A's "
-        "step, with 4 if the result for the step is inconclusive, with 5 if the sides compute different "
-        "numbers of "
-        "samples per step",
+        "step, with 4 if the result for the step is inconclusive, with 5 if the sides compute different numbers "
+        "of samples per step",
     )
     parser.add_argument(
         "--strict", action="store_true", help="exit with 3 also if the result for the step is inconclusive"
@@ -143,7 +142,8 @@ def _read_budget(path: str) -> Budget:
         with open(path, encoding="utf-8") as file:
             return parse_budget(file.read())
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the budget cannot be read: {error}", where=path) from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"the budget cannot be read: {reason}", where=path) from error
     except UsageError as error:
         raise UsageError(error.message, where=path, hint=error.hint) from error
 

@@ -107,13 +107,13 @@ def _data_sets(options: argparse.Namespace) -> list[_DataSet]:
             raise UsageError("folders are given as A B or with --log-dir, not both")
         if len(options.label) not in (0, len(options.log_dir)):
             raise UsageError(
-                f"{len(options.log_dir)} --log-dir have {len(options.label)} --label",
+                f"--label is given {len(options.label)} times, --log-dir {len(options.log_dir)} times",
                 hint="give each --log-dir a --label, or none",
             )
         labels = options.label or [None] * len(options.log_dir)
         sets = [_DataSet(_label(*each), each[1], None) for each in zip(labels, options.log_dir, strict=True)]
     elif options.a is None or options.b is None:
-        raise UsageError("which folders?", hint="A B -o DIR, or --log-dir DIR --label NAME ... -o DIR")
+        raise UsageError("the folders are missing", hint="A B -o DIR, or --log-dir DIR --label NAME ... -o DIR")
     elif options.label:
         raise UsageError("--label belongs to --log-dir", hint="name A and B with --label-a and --label-b")
     else:

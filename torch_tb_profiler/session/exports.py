@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, BinaryIO
 
 from torch_tb_profiler.base.errors import TooLargeError, UsageError
+from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.log import LogFolders
@@ -85,6 +86,9 @@ class Exports:
         from torch_tb_profiler.view import parse_params
 
         cut = parse_params(ExcerptRange, params)
+        if cut.begin is not None and cut.end is not None and cut.begin >= cut.end:
+            begin, end = format_duration(cut.begin), format_duration(cut.end)
+            raise UsageError(f"the time range is empty: it begins at {begin} and ends at {end}")
         target = self._targets.resolve_and_request(names, wait, timeout)
         file = target.file
         state, trace = self._files.open(file.id, target.part)

@@ -56,6 +56,12 @@ def test_categories_and_least_duration() -> None:
     assert "cuda_runtime" in str(error.value.hint)
 
 
+def test_a_window_behind_the_recording_names_its_end() -> None:
+    with pytest.raises(UsageError, match="no events match") as error:
+        cut(draw(PICTURE), begin=10**12)
+    assert error.value.hint == "the recording ends at 200 µs"
+
+
 def test_begin_and_end_events_stay_together() -> None:
     trace = read(
         [

@@ -16,8 +16,10 @@ from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.timeline import ExcerptRange
 from torch_tb_profiler.analyses.tracks.events import FLOW_PHASES, INSTANT_PHASES, all_slices, event_phase_mask
+from torch_tb_profiler.analyses.tracks.extent import extent
 from torch_tb_profiler.analyses.tracks.flows import flow_rows
 from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import ABSENT, FIRST_TEXT_ID, Bool, Int32, Trace, distinct_codes, name_mask
@@ -32,9 +34,13 @@ def write_excerpt(trace: Trace, limits: ExcerptRange) -> Iterator[bytes]:
     Raise UsageError, before the first chunk, for an unknown step or a range without any slice or instant.
     """
     rows = _select_rows(trace, _resolve_step(trace, limits))
-    if not (all_slices(trace) | event_phase_mask(trace, INSTANT_PHASES))[rows].any():
-        known = sorted({trace.strings[code] for code in distinct_codes(trace.events.category)})
-        raise UsageError("no events match", hint=f"categories: {', '.join(known)}")
+    shown = all_slices(trace) | event_phase_mask(trace, INSTANT_PHASES)
+    if not shown[rows].any():
+        hint = f"the recording ends at {format_duration(extent(trace).end)}" if shown.any() else None
+        if limits.categories:
+            known = sorted({trace.strings[code] for code in distinct_codes(trace.events.category)})
+            hint = f"categories: {', '.join(known)}"
+        raise UsageError("no events match", hint=hint)
     return _write_document(trace, rows)
 
 
@@ -47,7 +53,7 @@ def _resolve_step(trace: Trace, limits: ExcerptRange) -> ExcerptRange:
     table = steps(trace)
     if not table.recorded or limits.step not in table.names:
         hint = (
-            f"{step_noun(trace)}s: {', '.join(table.names)}"
+            f"{step_noun(trace)}s: {', '.join(table.names[:20])}"
             if table.recorded
             else "no steps were recorded; give a window"
         )

@@ -283,8 +283,13 @@ def default_file(target: Target, kind: str) -> int:
 def memory_file(run: ListedRun, number: int) -> MemoryFile:
     """Return a memory file of a run by its number in the listing; NotFoundError if there is none."""
     if not 0 <= number < len(run.memory_files):
+        if not run.memory_files:
+            raise NotFoundError(
+                f"run {run.name!r} has no memory snapshot or timeline",
+                hint="put snapshots (*.pickle) or timelines (*.raw.json) into its folder",
+            )
         raise NotFoundError(
             f"there is no memory file {number} in run {run.name!r}",
-            hint=f"the run has {len(run.memory_files)}: memory snapshots (*.pickle) and timelines (*.raw.json)",
+            hint=f"files: 0 to {len(run.memory_files) - 1}",
         )
     return run.memory_files[number]

@@ -83,7 +83,9 @@ def build_map(members: Members[RankSummary], params: MapParams) -> RankMap:
     """Draw the map; NotFoundError for an order that the job doesn't have."""
     comparison, orders = compare_members(members), _orders(members)
     if params.by not in orders:
-        raise NotFoundError(f"the ranks have no {params.by!r}", hint=f"one of {', '.join(orders)}")
+        raise NotFoundError(
+            f"the map of this job can't be ordered by {params.by!r}", hint=f"one of {', '.join(orders)}"
+        )
     order = orders[params.by]
     cells = bin_cells(
         map_values(comparison, members_steps(members), params.show),
