@@ -339,7 +339,7 @@ export const GLOSSARY = {
   },
   significance: {
     title: 'Significance',
-    text: 'Slower or faster: the 95% interval of the change in a typical step (Welch and Yuen) excludes 0, the change passes the false discovery rate, and it is at least the smallest change that matters. Unchanged: the entire interval is smaller than that. Inconclusive: neither is shown.',
+    text: "Slower or faster: the 95% interval of the change in a typical step (Welch's t) excludes 0, the change passes the false discovery rate, and it is at least the smallest change that matters. Unchanged: the entire interval is smaller than that. Inconclusive: neither is shown.",
     caveat:
       'It takes at least two steps per side, and several recordings per side to know the run-to-run noise.',
   },

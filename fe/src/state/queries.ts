@@ -21,8 +21,11 @@ export function useClient(): Client {
   return client;
 }
 
+/** Time between two requests for the runs, as long as a server waits between two listings, ms. */
 const RUNS_MS = 5000;
+/** The same while a file is read, short enough for its progress to look alive, ms. */
 const LOADING_MS = 400;
+/** The same while some ranks of a job are still read, ms: each answer is built anew. */
 export const PARTIAL_MS = 1500;
 
 const retryUnreachable = (count: number, error: Error) =>

@@ -7,7 +7,7 @@ import {
   type RefObject,
   type SetStateAction,
 } from 'react';
-import { visit } from '../base/browser/visit';
+import { sessionValues } from '../base/browser/sessionValues';
 import { useSelection } from './selection';
 
 /** Return the key of what is remembered of a part of a view; each trace has its own. */
@@ -19,12 +19,14 @@ function useKey(kind: 'state' | 'scroll', part: string): string {
 /** State of a part of a view that is restored when the user returns to the view. */
 export function useRestoredState<T>(part: string, initial: () => T): [T, Dispatch<SetStateAction<T>>] {
   const key = useKey('state', part);
-  const [state, setState] = useState<T>(() => (visit.has(key) ? (visit.get(key) as T) : initial()));
+  const [state, setState] = useState<T>(() =>
+    sessionValues.has(key) ? (sessionValues.get(key) as T) : initial(),
+  );
   const set = useCallback(
     (next: SetStateAction<T>) =>
       setState(now => {
         const value = typeof next === 'function' ? (next as (now: T) => T)(now) : next;
-        visit.set(key, value);
+        sessionValues.set(key, value);
         return value;
       }),
     [key],
@@ -41,8 +43,8 @@ export function useRestoredScroll(element: RefObject<HTMLElement | null>, part: 
     if (!scroller || key === null) {
       return undefined;
     }
-    const save = () => visit.set(key, scroller.scrollTop);
-    scroller.scrollTo({ top: (visit.get(key) as number | undefined) ?? 0 });
+    const save = () => sessionValues.set(key, scroller.scrollTop);
+    scroller.scrollTo({ top: (sessionValues.get(key) as number | undefined) ?? 0 });
     scroller.addEventListener('scroll', save, { passive: true });
     return () => scroller.removeEventListener('scroll', save);
   }, [element, key]);

@@ -1,6 +1,6 @@
 import { cleanup, configure } from '@testing-library/react';
 import { afterEach, vi } from 'vitest';
-import { visit } from '../base/browser/visit';
+import { sessionValues } from '../base/browser/sessionValues';
 
 // The machine may be busy, so this timeout only bounds tests that fail.
 configure({ asyncUtilTimeout: 60_000 });
@@ -16,6 +16,6 @@ afterEach(async () => {
   vi.restoreAllMocks();
   vi.unstubAllGlobals();
   localStorage.clear();
-  visit.clear();
+  sessionValues.clear();
   location.hash = '';
 });

@@ -20,6 +20,7 @@ import {
   zoomWindow,
 } from './viewport';
 
+/** Time without a movement after which the view counts as at rest, ms. */
 const REST_MS = 250;
 const NO_HIGHLIGHTS: Highlights = { area: null, marks: [], selected: null, arrows: [], highlight: null };
 

@@ -1,7 +1,9 @@
 // The visible time window, and how panning and zooming change it; ns since the start of the trace.
 import type { Span } from './tiles/store';
 
+/** Shortest window, ns: nothing is shorter than 1 ns, which is then some 20 px wide. */
 const MIN_WINDOW_NS = 50;
+/** Margin at both ends of the trace, as a ratio of its length. */
 const MARGIN_RATIO = 0.02;
 
 /** Return the window that shows the entire trace with a margin at both ends. */

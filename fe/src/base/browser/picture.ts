@@ -18,6 +18,7 @@ const STYLES = [
   'text-anchor',
 ];
 const SVG = 'http://www.w3.org/2000/svg';
+/** Layout, px. */
 const MARGIN = 12;
 const LINE_HEIGHT = 18;
 /** Greatest average width of a letter of the heading, px. */

@@ -1,6 +1,6 @@
-// Settings that survive a visit, where the browser allows it.
+// Settings that outlive the page, where the browser allows it.
 import { PLUGIN } from './host';
-import { visit } from './visit';
+import { sessionValues } from './sessionValues';
 
 export function storeText(key: string, text: string): void {
   try {
@@ -24,7 +24,8 @@ const keyOf = (name: string): string => `setting\n${name}`;
 export function readSetting(name: string): unknown {
   try {
     return (
-      JSON.parse(storedText(name) ?? (visit.get(keyOf(name)) as string | undefined) ?? 'null') ?? undefined
+      JSON.parse(storedText(name) ?? (sessionValues.get(keyOf(name)) as string | undefined) ?? 'null') ??
+      undefined
     );
   } catch {
     return undefined; // written by something else
@@ -33,6 +34,6 @@ export function readSetting(name: string): unknown {
 
 export function writeSetting(name: string, value: unknown): void {
   const text = JSON.stringify(value);
-  visit.set(keyOf(name), text);
+  sessionValues.set(keyOf(name), text);
   storeText(name, text);
 }

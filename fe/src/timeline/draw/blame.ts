@@ -7,7 +7,9 @@ import type { Hit, Scene } from './scene';
 import { lowerBound } from '../tiles/tile';
 import type { Drawing } from './vector';
 
+/** Narrowest part with a label, px. */
 const MIN_LABEL_PX = 60;
+/** Distance at which the pointer still hits a part, px. */
 const REACH_PX = 2;
 
 /** Yield the boxes of a track that overlap [from, to), clipped to their tiles. */

@@ -4,6 +4,7 @@ import type { TracePayload } from '../../api/types';
 export type Track = TracePayload['tracks'][number];
 export type Group = TracePayload['groups'][number];
 
+/** Heights of lanes and tracks, px. */
 export const LANE_PX = 18;
 export const GROUP_PX = 26;
 export const COUNTER_PX = 36;

@@ -57,6 +57,7 @@ export interface OverlayScene {
   cursor: number | null;
 }
 
+/** Heights of the ruler and of the steps below it, px. */
 export const RULER_PX = 24;
 export const STEPS_PX = 22;
 export const HEADER_PX = RULER_PX + STEPS_PX;

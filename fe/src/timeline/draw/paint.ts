@@ -8,7 +8,9 @@ import type { Cover } from '../tiles/store';
 import { lowerBound, type Lane, type Tile } from '../tiles/tile';
 import type { Drawing } from './vector';
 
+/** Narrowest box with a label, px. */
 const MIN_LABEL_PX = 28;
+/** Opacity of what is not highlighted. */
 const FADED_OPACITY = 0.22;
 
 /** Return a name without the `aten::` prefix that most names share. */

@@ -4,7 +4,6 @@ import { formatDuration, formatRatio } from '../../base/format';
 import { useView } from '../../state/queries';
 import { Slider } from '../../widgets/inputs/Slider';
 import { Panel } from '../../widgets/Panel';
-import { stepAt } from './curve';
 import css from './WhatIf.module.css';
 
 /** A what-if target, with its curve if it was computed. */
@@ -72,4 +71,23 @@ function Bar({ name, value, of }: { name: string; value: number | null; of: numb
       <dd>{formatDuration(value)}</dd>
     </>
   );
+}
+
+/**
+ * Return the step time with `percent` of a target's time removed, interpolated between the computed percents.
+ *
+ * The step time is convex in the percent, so interpolation never overstates a saving.
+ */
+export function stepAt(
+  percents: readonly number[],
+  curve: readonly number[],
+  percent: number,
+): number | null {
+  const above = percents.findIndex(each => each >= percent);
+  const [low, high] = [percents[above - 1] ?? percents[above], percents[above]];
+  const [from, to] = [curve[above - 1] ?? curve[above], curve[above]];
+  if (low === undefined || high === undefined || from === undefined || to === undefined) {
+    return null;
+  }
+  return high === low ? to : from + ((to - from) * (percent - low)) / (high - low);
 }

@@ -4,8 +4,7 @@ import golden from '../../../../tests/golden/payloads/critical_path.json';
 import { draw, drawView, pick, serveGoldens } from '../../testing/view';
 import View from '.';
 import { JobPath } from './Ranks';
-import { stepAt } from './curve';
-import { WhatIf } from './WhatIf';
+import { stepAt, WhatIf } from './WhatIf';
 
 serveGoldens(golden);
 

@@ -159,6 +159,7 @@ export function Parts({ level, time, compared, onOpen }: Props) {
 
 const timeText = (ns: number | null): string => (ns === null ? 'not recorded' : formatDuration(ns));
 
+/** Average width of a letter of a label, px. */
 const LETTER_WIDTH = 6.4;
 
 function shortLabel(name: string, width: number): string {

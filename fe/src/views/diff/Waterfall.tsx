@@ -11,6 +11,7 @@ import { useStepWords } from '../../state/steps';
 import { intervalText, signed, verdictText } from './Verdict';
 import css from './Waterfall.module.css';
 
+/** Layout, px. */
 const HEIGHT = 280;
 const TOP = 26;
 const BOTTOM = 42;

@@ -6,10 +6,11 @@ import { useView } from '../../state/queries';
 import { Button } from '../../widgets/inputs/Button';
 import { Icon } from '../../widgets/Icon';
 import { useStepWords } from '../../state/steps';
-import { rankName } from './select';
+import { MAX_TIMELINE_RANKS, rankName } from './select';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 import css from './Instance.module.css';
 
+/** Most ranks with a line of their own. */
 const MAX_RANKS = 64;
 
 interface Props {
@@ -138,8 +139,6 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
     </aside>
   );
 }
-
-const MAX_TIMELINE_RANKS = 4;
 
 /** The ranks to compare on one timeline: the last and the middle one to arrive, and others, by rank. */
 function timelineRanks(all: CollectivePayload['participants'], ...named: (string | null)[]): string[] {

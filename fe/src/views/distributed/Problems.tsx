@@ -5,6 +5,7 @@ import { FilesProgress } from '../../widgets/Pending';
 import { Sentence } from '../../widgets/Sentence';
 import css from './index.module.css';
 
+/** Most problems that are listed; the others are counted. */
 const MAX_PROBLEMS = 6;
 
 /** Progress of reading the files, then what is missing or can't be compared. */

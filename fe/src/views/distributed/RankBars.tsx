@@ -26,6 +26,7 @@ export const PARTS: readonly (readonly [Part, string, string])[] = [
   ['other_ns', 'Neither', 'other'],
 ];
 
+/** Height of a row, px, and the rows in sight before the list scrolls. */
 const ROW = 40;
 const SHOWN = 9;
 

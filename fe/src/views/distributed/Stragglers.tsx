@@ -14,9 +14,11 @@ import { groupByHost, isLarge, isHostRow, rankName, rowNoun, type HostRow } from
 import css from './Stragglers.module.css';
 import pageCss from './index.module.css';
 
+/** Rows that are listed until all are asked for. */
 const MAX_ROWS = 8;
 /** Ranks up to which what one of them does stands below them, not beside. */
 const FEW_ROWS = 5;
+/** Most names of a rank’s activity that are listed. */
 const MAX_NAMES = 8;
 
 const CAUSES: Record<NonNullable<StragglerRow['cause']>, string> = {

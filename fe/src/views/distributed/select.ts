@@ -74,7 +74,8 @@ export function groupByHost({ stragglers, late_hosts }: Payload, listed: number)
 
 export const isHostRow = (row: HostRow | Straggler): row is HostRow => !('worker' in row);
 
-const MAX_TIMELINE_RANKS = 4;
+/** Most ranks opened on one timeline at once: more tracks don’t fit on a screen. */
+export const MAX_TIMELINE_RANKS = 4;
 
 /** A few ranks to compare on one timeline: the straggler and its neighbors, in order. */
 export function ranksAroundStraggler(payload: Payload): string[] {

@@ -2,6 +2,7 @@
 import { useWidth } from '../../widgets/charts/useWidth';
 import { formatDuration } from '../../base/format';
 
+/** Layout, px. */
 const HEIGHT = 150;
 const LEFT = 56;
 const BOTTOM = 18;

@@ -13,6 +13,7 @@ import { useStepWords } from '../../state/steps';
 import { missingSliceText, pickParams, onTimeline, perStep, type Row } from './select';
 import css from './Gaps.module.css';
 
+/** Gaps that are requested and listed, longest first. */
 const MAX_GAPS = 50;
 
 export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row; onClose: () => void }) {

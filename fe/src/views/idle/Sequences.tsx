@@ -8,6 +8,7 @@ import { pickParams } from './select';
 import { Sentence } from '../../widgets/Sentence';
 import css from './Panels.module.css';
 
+/** Px. */
 const WIDTH = 160;
 
 /** Table of device work that repeats in the same order. */

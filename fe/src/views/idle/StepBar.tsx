@@ -9,6 +9,7 @@ import { causeColor } from '../../base/causes';
 import { onTimeline, workOnTimeline, type Row, type Work } from './select';
 import css from './StepBar.module.css';
 
+/** Layout, px. */
 const TOP = 30;
 const BAR = 36;
 const FUNNEL = 26;

@@ -10,6 +10,7 @@ interface Props {
   onOpen: (event: number) => void;
 }
 
+/** Compiled graphs that are listed, longest first. */
 const MAX_RECIPES = 12;
 
 /** The engines of a Gaudi card: how busy each class is, and the compiled graphs that ran on them. */

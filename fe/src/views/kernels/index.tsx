@@ -34,7 +34,7 @@ const ORIGINS = [
   ['unknown', 'unknown'],
 ] as const;
 
-const ROW_LIMITS = [
+const PIE_LIMITS = [
   ['5', 'top 5'],
   ['10', 'top 10'],
   ['20', 'top 20'],
@@ -234,7 +234,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
             <Select
               label="Pies"
               value={params.top ?? '5'}
-              options={ROW_LIMITS}
+              options={PIE_LIMITS}
               onChange={next => setParams({ top: next })}
             />
           }

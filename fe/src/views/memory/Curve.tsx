@@ -22,11 +22,13 @@ interface Props {
   onRange: (range: Range | null) => void;
 }
 
+/** Layout, px. */
 const HEIGHT = 300;
 const LEFT = 64;
 const RIGHT = 8;
 const TOP = 24;
 const BOTTOM = 40;
+/** A shorter movement of a pressed pointer is a click, px. */
 const MIN_DRAG_PX = 4;
 /** The capacity is drawn where the curve comes near it; else the curve would be a flat line below it. */
 const CAPACITY_SHOWN_RATIO = 2;

@@ -14,6 +14,7 @@ import css from './Live.module.css';
 import panelCss from '../../widgets/Panel.module.css';
 import pageCss from './index.module.css';
 
+/** Rows that are listed; the others are summed up in one. */
 const MAX_ROWS = 100;
 
 const GROUP_LABELS: Record<GroupBy, string> = {

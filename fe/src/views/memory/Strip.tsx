@@ -6,6 +6,7 @@ import { bounds, decode, surface } from './curve';
 import type { Range } from './state';
 import css from './Strip.module.css';
 
+/** Px. */
 const HEIGHT = 28;
 
 interface Props {

@@ -11,7 +11,9 @@ import { Picker } from '../../widgets/inputs/Picker';
 import { timelineTarget } from '../_shared/modules/select';
 import css from './CallTree.module.css';
 
+/** Rows of a level that are requested at first, and added by each click. */
 const PAGE = 200;
+/** Levels with a single call open by themselves down to this depth; recursion would go on. */
 const MAX_AUTO_DEPTH = 40;
 
 /** The calls of a thread as a tree; a level is fetched when its parent is expanded. */

@@ -15,6 +15,7 @@ interface Props {
   onOpen: (link: string) => void;
 }
 
+/** Layout, px. */
 const ROW_HEIGHT = 58;
 const PADDING = 8;
 const TITLE_WIDTH = 170;

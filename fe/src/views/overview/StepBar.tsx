@@ -6,6 +6,7 @@ import { useStepWords } from '../../state/steps';
 import { busy, parts, type Part, type Shown } from './select';
 import css from './StepBar.module.css';
 
+/** Layout, px. */
 const BAR = 38;
 const LABEL_WIDTH = 112; // a wider part has its label inside
 const LINE = 15;

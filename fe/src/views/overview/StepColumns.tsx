@@ -9,6 +9,7 @@ import { longestSteps, parts, stepTitle, type Step } from './select';
 import type { Overview } from '../../api/types';
 import css from './StepColumns.module.css';
 
+/** Layout, px. */
 const HEIGHT = 230;
 const LEFT = 40;
 const TOP = 22;

@@ -14,12 +14,14 @@ interface Props {
   onSelect: (row: RooflineRow) => void;
 }
 
+/** Layout, px. */
 const HEIGHT = 380;
 const LEFT = 56;
 const RIGHT = 24;
 const TOP = 26;
 const BOTTOM = 38;
 const STRIP = 66;
+/** Radius of the point with the most time, px. */
 const LARGEST = 15;
 
 export function Chart({ payload, selected, onSelect }: Props) {

@@ -1,42 +1,44 @@
-// Peaks that were typed for a device, kept by this browser until they are reset.
+// Peaks that a user typed for a device, which this browser stores until they are reset.
 import { useEffect } from 'react';
 import type { DevicePeaks } from '../../api/types';
 import { readSetting, writeSetting } from '../../base/browser/settings';
-import { visit } from '../../base/browser/visit';
+import { sessionValues } from '../../base/browser/sessionValues';
 
-/** The key of the peaks that were asked for here, not by a link; they are kept once the server has taken them. */
+/** Key of the peaks that the page itself requested. Peaks of a link have none, and aren't stored. */
 const TYPED = 'typed peaks';
 
 /**
- * Uses what is kept for the device of a page that asks for no peaks; returns what to call with typed ones.
+ * Request the stored peaks of a device if none are given, and store typed ones once the server accepts them.
  *
- * What is kept is forgotten while it is asked for: what the server refuses would else bar the way to the page.
+ * Stored peaks are removed while they are requested: if the server refused them, the page couldn't be opened again.
+ *
+ * Returns the function to call with typed peaks.
  */
 export function useCachedPeaks(
   device: DevicePeaks | undefined,
   given: string,
-  ask: (peaks: string) => void,
+  request: (peaks: string) => void,
 ): (peaks: string) => void {
   const setting = `peaks of ${device?.recorded ?? 'a device without a name'}`;
-  const taken = given !== '' && device !== undefined && isEdited(device);
+  const accepted = given !== '' && device !== undefined && isEdited(device);
   useEffect(() => {
-    if (taken && given === visit.get(TYPED)) {
+    if (accepted && given === sessionValues.get(TYPED)) {
       writeSetting(setting, given);
     }
-    const kept = readSetting(setting);
-    if (given === '' && typeof kept === 'string' && kept !== '') {
-      visit.set(TYPED, kept);
+    const stored = readSetting(setting);
+    if (given === '' && typeof stored === 'string' && stored !== '') {
+      sessionValues.set(TYPED, stored);
       writeSetting(setting, '');
-      ask(kept);
+      request(stored);
     }
-  }, [taken, given, setting, ask]);
+  }, [accepted, given, setting, request]);
   return peaks => {
-    visit.set(TYPED, peaks);
+    sessionValues.set(TYPED, peaks);
     writeSetting(setting, '');
-    ask(peaks);
+    request(peaks);
   };
 }
 
-/** Whether the figures that an answer rests on are those that were asked for. */
+/** Whether the figures of a device are those that the page requested. */
 const isEdited = (device: DevicePeaks): boolean =>
   device.matched === 'chosen by name' || (device.source?.startsWith('figures given') ?? false);

@@ -4,8 +4,10 @@ import { formatCount, formatDuration } from '../../base/format';
 import { useWidth } from '../../widgets/charts/useWidth';
 import css from './index.module.css';
 
+/** Layout, px. */
 const HEIGHT = 150;
 const LEFT = 56;
+/** Most points drawn: about one for each pixel of the width. */
 const MAX_POINTS = 600;
 
 /** The measured iterations and what each thing in a batch costs, or why that is unknown. */
@@ -49,6 +51,7 @@ export function Cost({ payload }: { payload: ServingPayload }) {
   );
 }
 
+/** Most captured batch sizes that are named. */
 const MAX_SIZES = 8;
 
 /** "8, 16 and 24", the first of many. */

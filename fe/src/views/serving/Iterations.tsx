@@ -15,6 +15,7 @@ import {
   type Range,
 } from './select';
 
+/** Layout, px. */
 const LEFT = 56;
 const TOP = 18;
 const BARS = 150;

@@ -48,6 +48,7 @@ export function Ranks({ run, span }: Props) {
   );
 }
 
+/** Most ranks that are listed. */
 const MAX_ROWS = 64;
 
 function Row({ row, ranks }: { row: ServingRankRow; ranks: ServingRanks }) {

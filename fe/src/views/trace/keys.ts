@@ -8,7 +8,9 @@ import { spanOf, type TimelineState } from './useTimeline';
 /** Actions by key. */
 export type Keys = Record<string, () => unknown>;
 
+/** Ratio by which a press of a key zooms. */
 const ZOOM = 1.4;
+/** Distance by which a press of a key pans, px. */
 const PAN_PX = 120;
 
 /** Call `handle` with each key; if it returns true, nobody else gets the key. */

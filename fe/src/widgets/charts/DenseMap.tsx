@@ -13,6 +13,7 @@ import {
 } from './heat';
 import css from './HeatMap.module.css';
 
+/** Layout, px. */
 const GAP = 2;
 const STATUS_HEIGHT = 18;
 const LINE_HEIGHT = 14;

@@ -23,6 +23,7 @@ interface Props {
   onOutlier: (outlier: Outlier) => void;
 }
 
+/** Layout, px. */
 const HEIGHT = 112;
 const TOP_MARGIN = 18;
 const BOTTOM_MARGIN = 18;

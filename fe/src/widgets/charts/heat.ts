@@ -34,6 +34,7 @@ export interface HeatMapNouns {
   columns: string;
 }
 
+/** Px. */
 export const ROW_HEIGHT = 28;
 /** Width of the names of rows, px. */
 export const LABEL_WIDTH = 66;

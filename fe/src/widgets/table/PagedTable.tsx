@@ -19,6 +19,7 @@ import { SearchBox } from './SearchBox';
 import { TableHead, type Sort } from './TableHead';
 import css from './Table.module.css';
 
+/** Rows that one request asks for: a few screens. */
 export const ROWS_PER_PAGE = 100;
 
 interface Props<R> {

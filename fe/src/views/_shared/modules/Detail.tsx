@@ -17,6 +17,7 @@ interface Props {
   onPlace: (place: number | undefined) => void;
 }
 
+/** Calls that are listed at first, and added by each click. */
 const PAGE = 50;
 
 /** One module: its times, its calls, and links to them. */

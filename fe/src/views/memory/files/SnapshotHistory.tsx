@@ -19,6 +19,7 @@ interface Props {
   onPick: (entry: number) => void;
 }
 
+/** Layout, px. */
 const HEIGHT = 300;
 const LEFT = 64;
 const BOTTOM = 24;

@@ -27,6 +27,7 @@ interface Props {
 }
 
 const POINTS = '1200';
+/** Layout, px. */
 const HEIGHT = 340;
 const LEFT = 64;
 const BOTTOM = 24;

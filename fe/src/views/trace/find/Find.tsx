@@ -16,6 +16,7 @@ interface Props {
   timeline: TimelineState;
 }
 
+/** Pause in typing after which the search runs, ms. */
 const PAUSE_MS = 200;
 
 type Way = 'previous' | 'next';

@@ -8,6 +8,7 @@ type Side = 'right' | 'below';
 
 /** Least width of the page that docks the panel on the right, px; a table needs more. */
 const MIN_WIDTH_PX = { details: 1280, table: 1800 };
+/** Smallest size of the panel, and how much a press of a key changes it, px. */
 const MIN_SIZE_PX = 140;
 const STEP_PX = 20;
 /** Initial sizes, px; a table shows some rows. */

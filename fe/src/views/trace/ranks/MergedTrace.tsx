@@ -12,6 +12,7 @@ import { readTraceState } from '../state';
 import { MAX_RANKS } from './RankPicker';
 import { Ranks } from './Ranks';
 
+/** Time between two requests while a rank is read, ms. */
 const WAIT_MS = 500;
 
 export function MergedTrace({ run, crumb }: { run: string; crumb: string }) {

@@ -20,8 +20,11 @@ interface Props {
   time: (ns: number) => string;
 }
 
+/** Height of the map, px. */
 const HEIGHT_PX = 30;
+/** Lanes of a track that are drawn, one over the other. */
 const MAX_DEPTH = 3;
+/** Height of the marks at the top edge, px. */
 const TICK_PX = 7;
 /** By key: how far the window moves, in its own length, and the factor of its length. */
 const KEY_MOVES: Record<string, readonly [number, number]> = {

@@ -1,6 +1,7 @@
 // Open a trace in Perfetto: open its page, ping it until it responds, then post the bytes.
 
 const PERFETTO = 'https://ui.perfetto.dev';
+/** Time between two pings until Perfetto answers, and after which it is given up, ms. */
 const PING_MS = 100;
 const TIMEOUT_MS = 30_000;
 

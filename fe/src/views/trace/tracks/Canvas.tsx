@@ -38,6 +38,7 @@ interface Props {
   onPin: (track: number) => void;
 }
 
+/** A shorter movement of a pressed pointer is a click, px. */
 const DRAG_PX = 4;
 /** Distance at which an edge of the selected area can be dragged. */
 const EDGE_PX = 5;

@@ -77,6 +77,7 @@ function childBoxes({ node, x, width, depth, path }: Box): Box[] {
   return children;
 }
 
+/** Rounding error of positions, px. */
 const EPSILON = 1e-6;
 
 const isParentOf = (outer: Box, inner: Box): boolean =>
