@@ -86,8 +86,7 @@ def _raise_no_details() -> NoReturn:
     raise LookupError("this member has no details")
 
 
-@dataclass(frozen=True)
-class TracedIterations:
+class TracedIterations(msgspec.Struct, frozen=True):
     """A trace of the same process as a member's iterations: which of them it holds, and where.
 
     windows  number of the iteration -> begin and end in the trace, ns
@@ -182,8 +181,7 @@ class _View(Generic[P, R]):
         return self.slug.partition("/")[0]
 
 
-@dataclass(frozen=True)
-class CachedColumns:
+class CachedColumns(msgspec.Struct, frozen=True):
     """Tables derived from a trace that a server caches with a large trace and maps into memory.
 
     of       returns the columns of the tables by name

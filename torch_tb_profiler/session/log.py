@@ -6,7 +6,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
+
+import msgspec
 
 from torch_tb_profiler.base.errors import NotFoundError, ProfilerError
 from torch_tb_profiler.discovery import (
@@ -38,8 +39,7 @@ GROWING_POLL_SECONDS = 1.0
 """Longest time between two listings while a file is still being written."""
 
 
-@dataclass(frozen=True)
-class Root:
+class Root(msgspec.Struct, frozen=True):
     """A log folder; if it has a name, the names of its runs begin with it."""
 
     url: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, TypeVar
+
+import msgspec
 
 from torch_tb_profiler.base.errors import ProfilerError
 
@@ -16,8 +17,7 @@ POLL_SECONDS = 0.5
 """Longest wait of one request before its state is checked: terminals show progress, and Ctrl-C must work."""
 
 
-@dataclass(frozen=True)
-class ErrorInfo:
+class ErrorInfo(msgspec.Struct, frozen=True):
     """An error, where it occurred, and what to do about it; `stage` is the stage of loading that failed."""
 
     code: str
@@ -39,8 +39,7 @@ class ErrorInfo:
         return cls("internal", f"{name}: {error}", where, "this is a bug; please report it", stage)
 
 
-@dataclass(frozen=True)
-class ProgressInfo:
+class ProgressInfo(msgspec.Struct, frozen=True):
     """The progress of loading; `bytes_total` is 0 if unknown."""
 
     stage: str
@@ -49,8 +48,7 @@ class ProgressInfo:
     events: int
 
 
-@dataclass(frozen=True)
-class HealthCounts:
+class HealthCounts(msgspec.Struct, frozen=True):
     """How many kinds of findings, by severity."""
 
     error: int
@@ -58,8 +56,7 @@ class HealthCounts:
     info: int
 
 
-@dataclass(frozen=True)
-class FileState:
+class FileState(msgspec.Struct, frozen=True):
     """The state of a file: waiting (not requested yet, or still being written), loading, ready, or failed."""
 
     state: StateName

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple, Protocol
 
+import msgspec
+
 
 class FileId(NamedTuple):
     """The full name of a file and the identity of its content (`Entry.identity`)."""
@@ -17,8 +19,7 @@ class FileId(NamedTuple):
     identity: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileEntry:
+class FileEntry(msgspec.Struct, frozen=True):
     """One listed file.
 
     path      relative to the location, with "/" separators

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TextIO
 
+import msgspec
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
@@ -44,8 +44,7 @@ _TIE = "\ue000"
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
-@dataclass(frozen=True)
-class ScreenLayout:
+class ScreenLayout(msgspec.Struct, frozen=True):
     """Where a screen is drawn.
 
     width  characters of a line; None: a pipe, whose lines are as long as they get

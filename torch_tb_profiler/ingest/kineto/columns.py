@@ -43,8 +43,7 @@ _EMPTY_COLUMNS: dict[str, npt.NDArray[Any]] = {
 }
 
 
-@dataclass
-class EventBlock:
+class EventBlock(msgspec.Struct):
     """The columns of consecutive events; times are ns in the file's clock."""
 
     phase: npt.NDArray[np.uint8]
@@ -56,8 +55,7 @@ class EventBlock:
     id: Int64
 
 
-@dataclass
-class _CellBlock:
+class _CellBlock(msgspec.Struct):
     """Consecutive cells of an argument column; `values` are numbers, or codes of texts or JSON texts."""
 
     kind: ArgKind

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
 from itertools import compress
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.arrays import median
@@ -19,11 +19,10 @@ from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, ArgKind, Boo
 FLOW_SLACK_NS = 60 * 10**9
 """Flows are kept this far around the window, so that flows crossing its border are recognized."""
 
-_BLOCK_FIELDS = [column.name for column in fields(EventBlock)]
+_BLOCK_FIELDS = EventBlock.__struct_fields__
 
 
-@dataclass(frozen=True)
-class PartWindow:
+class PartWindow(msgspec.Struct, frozen=True):
     """The events to keep: ns in the file's clock (None: no limit), categories in lower case (empty: all)."""
 
     begin: int | None = None

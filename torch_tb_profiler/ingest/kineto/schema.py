@@ -39,8 +39,7 @@ class BlockDoesNotFit(Exception):
     """A block is valid JSON of the learned schema, but doesn't fit the columns."""
 
 
-@dataclass(frozen=True)
-class ArgumentKey:
+class ArgumentKey(msgspec.Struct, frozen=True):
     """What is known of an argument key of a category.
 
     kind    None while every value was null, which counts as absent

@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import msgspec
@@ -108,8 +107,7 @@ def encode_json(value: object) -> bytes:
 # ---- contents -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class FileSummary:
+class FileSummary(msgspec.Struct, frozen=True):
     """What the session knows about a file that has been read.
 
     rank         of the file itself, None if it doesn't say

@@ -7,8 +7,9 @@ than read; a cache that is shared over a network keeps none, as it would send th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.cache import Cache
@@ -20,8 +21,7 @@ MIN_EVENTS = 100_000
 """Tables of traces with fewer events are not kept: all of them together are derived in 0.1 s."""
 
 
-@dataclass(frozen=True)
-class KeptTables:
+class KeptTables(msgspec.Struct, frozen=True):
     """The kept tables of a trace, or of one part of its file (`base.memo.TableStore`)."""
 
     cache: Cache
