@@ -11,8 +11,6 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 
-import msgspec
-
 from torch_tb_profiler.ingest.runtime import Report
 
 if TYPE_CHECKING:
@@ -48,7 +46,8 @@ class TraceFormat:
     alone: bool = False
 
 
-class FileFormat(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class FileFormat:
     """A format of files beside the traces of a run, recognized by their suffixes.
 
     Small files are read when they are requested; files of any size are loaded and cached as traces are.
@@ -66,7 +65,8 @@ class FileFormat(msgspec.Struct, frozen=True):
     content: Callable[[Trace], Any] | None = None
 
 
-class ForeignFormat(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class ForeignFormat:
     """A format of another tool whose files may lie in a log folder.
 
     kind      display name, singular
@@ -111,7 +111,8 @@ def recognize_trace(head: bytes) -> TraceFormat | None:
     return next((fmt for fmt in reversed(trace_formats()) if fmt.sniff(head)), None)
 
 
-class _Suffixes(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class _Suffixes:
     """The suffixes of the formats of some importers: a job has thousands of files, each asked for several times.
 
     trace       of traces, longest first
