@@ -18,11 +18,13 @@
 //     job_combine   the union, intersection or difference of two sets of intervals
 //     job_covered   how much time before each of some a set covers
 //     job_totals    how much time the intervals of each owner cover
+//     job_network   the operations in the order in which they are replayed, and what each one waits for
 //     job_replay    how much earlier everything ends
 
 #include "bytes.h"
 #include "crash.h"
 #include "groups.h"
+#include "network.h"
 #include "sets.h"
 
 #if defined(_WIN32)
@@ -31,7 +33,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 6, LANES = 8, SHORT_RUN = 16 };
+enum { ABI = 7, LANES = 8 };
 
 API uint32_t job_abi(void) { return ABI; }
 
@@ -80,40 +82,6 @@ API void job_order(const int64_t *number, size_t count, int64_t *next, int64_t *
     begin_reading();
     for (size_t i = 0; i < count; i++) order[next[number[i]]++] = (int64_t)i;
     end_reading();
-}
-
-typedef struct {
-    int64_t value, at;
-} Entry;
-
-// Merges [begin, middle) and [middle, end), both sorted; of equal values those of the first come first.
-static inline void merge_entries(const Entry *from, size_t begin, size_t middle, size_t end, Entry *to) {
-    size_t one = begin, other = middle;
-    for (size_t at = begin; at < end; at++)
-        to[at] = one < middle && (other == end || from[one].value <= from[other].value) ? from[one++] : from[other++];
-}
-
-// Sorts entries by value, stable. `room` has as many.
-static void sort_entries(Entry *entries, Entry *room, size_t count) {
-    for (size_t begin = 0; begin < count; begin += SHORT_RUN) {
-        size_t end = count - begin > SHORT_RUN ? begin + SHORT_RUN : count;
-        for (size_t i = begin + 1; i < end; i++) {
-            Entry entry = entries[i];
-            size_t at = i;
-            for (; at > begin && entries[at - 1].value > entry.value; at--) entries[at] = entries[at - 1];
-            entries[at] = entry;
-        }
-    }
-    Entry *from = entries, *to = room;
-    for (size_t length = SHORT_RUN; length < count; length *= 2) {
-        for (size_t begin = 0; begin < count; begin += 2 * length) {
-            size_t middle = count - begin > length ? begin + length : count;
-            merge_entries(from, begin, middle, count - begin > 2 * length ? begin + 2 * length : count, to);
-        }
-        Entry *made = to;
-        to = from, from = made;
-    }
-    if (from != entries) memcpy(entries, from, count * sizeof *entries);
 }
 
 // Puts the entries of each number in order of their values. `next` has where those of each number begin in `order`, and
@@ -211,30 +179,6 @@ API void job_changes(const int64_t *number, const int32_t *values, size_t count,
         last[mine] = values[i], changes[mine]++;
     }
     end_reading();
-}
-
-static inline bool is_before(int64_t one, int64_t value, bool right) { return one < value || (right && one == value); }
-
-// How many of the sorted entries are less than a value (or, with `right`, no more than it), looked for from a place on.
-static inline size_t find(const int64_t *sorted, size_t length, int64_t value, bool right, size_t place) {
-    size_t low, high, step = 1; // it is in [low, high]
-    if (place < length && is_before(sorted[place], value, right)) {
-        for (low = place + 1, high = low; high < length && is_before(sorted[high], value, right); step *= 2) {
-            low = high + 1;
-            high = length - low > step ? low + step : length;
-        }
-    } else {
-        for (high = place, low = place; low && !is_before(sorted[low - 1], value, right); step *= 2) {
-            high = low - 1;
-            low = high > step ? high - step : 0;
-        }
-    }
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (is_before(sorted[middle], value, right)) low = middle + 1;
-        else high = middle;
-    }
-    return low;
 }
 
 // Each search begins where the one before ended, as values mostly ascend.
@@ -341,6 +285,18 @@ API bool job_totals(
     }
     end_reading();
     return ordered;
+}
+
+// Puts the operations of a job in the order in which they are replayed. What is made has room for all of them, for one more
+// bound of levels, for the operations that stalled, and for the ranks.
+API void job_network(const Recorded *given, const NetworkRoom *room, Network *made) {
+    begin_reading();
+    order_by_end(given, room);
+    find_stalls(given, room);
+    order_by_level(given, room, made);
+    number_stalls(given, room, made);
+    fill_network(given, room, made);
+    end_reading();
 }
 
 // Moments on ranks, by level: the rank, the stall before (the last one for none), and the work saved since that.

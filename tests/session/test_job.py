@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.jobs import CULPRIT, Job, ddp
 from tests.support.simulation.cached_jobs import cache_job
-from torch_tb_profiler.analyses.distributed.compiled import replay_function, use_replay_function
+from torch_tb_profiler.analyses.distributed.compiled import replay_functions, use_replay_functions
 from torch_tb_profiler.base.compiled import column_functions, use_column_functions
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.cache.cache import append_checksum
@@ -86,10 +86,10 @@ def test_servers_compare_large_jobs_in_c_unless_it_is_turned_off(
     try:
         with open_session(str(tmp_path / "log")) as session:
             assert ask(session, "distributed")["verdict"]["kind"] == "straggler"
-        assert (replay_function() is not None, column_functions(1 << 20) is not None) == (in_c, in_c)
+        assert (replay_functions() is not None, column_functions(1 << 20) is not None) == (in_c, in_c)
     finally:
         use_column_functions(None)
-        use_replay_function(None)
+        use_replay_functions(None)
 
 
 def test_a_thousand_ranks_are_answered_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

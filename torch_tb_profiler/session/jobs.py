@@ -228,7 +228,7 @@ def enable_compiled_functions(own_process: bool = False) -> None:
     """
     if own_process:
         os.environ.setdefault(*NATIVE_READER)
-    from torch_tb_profiler.analyses.distributed.compiled import use_replay_function
+    from torch_tb_profiler.analyses.distributed.compiled import use_replay_functions
     from torch_tb_profiler.base.compiled import use_column_functions
     from torch_tb_profiler.ingest.kineto.native.nesting import compiled_functions
     from torch_tb_profiler.model.schedule.compiled import use_schedule_functions
@@ -239,7 +239,7 @@ def enable_compiled_functions(own_process: bool = False) -> None:
     use_schedule_functions(schedule_functions())
     of_jobs = job_functions()
     use_column_functions(None if of_jobs is None else of_jobs.columns)
-    use_replay_function(None if of_jobs is None else of_jobs.replay)
+    use_replay_functions(None if of_jobs is None else of_jobs.replay)
 
 
 def enable_job_functions() -> None:
@@ -247,13 +247,13 @@ def enable_job_functions() -> None:
 
     What they get has been checked in Python: a file can't make them read or write beyond a column.
     """
-    from torch_tb_profiler.analyses.distributed.compiled import use_replay_function
+    from torch_tb_profiler.analyses.distributed.compiled import use_replay_functions
     from torch_tb_profiler.base.compiled import use_column_functions
     from torch_tb_profiler.session.native.job import job_functions
 
     of_jobs = job_functions(anywhere=True)
     use_column_functions(None if of_jobs is None else of_jobs.columns)
-    use_replay_function(None if of_jobs is None else of_jobs.replay)
+    use_replay_functions(None if of_jobs is None else of_jobs.replay)
 
 
 # ---- loading a file -------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from tests.support.jobs import Job, ddp, pipeline, tensor_and_data_parallel
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
-from torch_tb_profiler.analyses.distributed.replay import JobReplay, ReplayScenarios, replay_levels
+from torch_tb_profiler.analyses.distributed.network import replay_levels
+from torch_tb_profiler.analyses.distributed.replay import JobReplay, ReplayScenarios
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, work_windows
 from torch_tb_profiler.model.trace import NO_CODE, Int64
 from torch_tb_profiler.views._shared.job.members import compare_members

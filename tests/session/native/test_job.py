@@ -12,8 +12,13 @@ import pytest
 from tests.support.jobs import Job, tensor_and_data_parallel
 from tests.support.simulation.large_jobs import large_job
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.distributed import compiled
-from torch_tb_profiler.analyses.distributed.compiled import ReplayColumns, use_replay_function
+from torch_tb_profiler.analyses.distributed import compiled, replay
+from torch_tb_profiler.analyses.distributed.compiled import (
+    RecordedOperations,
+    ReplayColumns,
+    ReplayFunctions,
+    use_replay_functions,
+)
 from torch_tb_profiler.analyses.distributed.medians import (
     lower_medians,
     middle_entries,
@@ -21,8 +26,10 @@ from torch_tb_profiler.analyses.distributed.medians import (
     others_medians,
     stable_sort_by_group,
 )
+from torch_tb_profiler.analyses.distributed.network import build_network
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.work_windows import work_windows
 from torch_tb_profiler.analyses.shared.grouping import count_pairs, dense_codes, group, stable_order
 from torch_tb_profiler.base import intervals
 from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number, search_sorted, sums_by_number
@@ -31,6 +38,7 @@ from torch_tb_profiler.ingest.compiled import ABSENT
 from torch_tb_profiler.model.trace import NO_CODE, ArgColumn, ArgKind, distinct_codes
 from torch_tb_profiler.session.native.job import LIBRARY, JobFunctions, job_functions
 from torch_tb_profiler.view import Members, NoParams
+from torch_tb_profiler.views._shared.job.members import compare_members
 from torch_tb_profiler.views.distributed.build import build
 
 LENGTH = 5_000
@@ -45,7 +53,7 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[JobFunctions]:
         pytest.skip(f"{LIBRARY.file_name} is {ABSENT}")
     yield found
     use_column_functions(None)
-    use_replay_function(None)
+    use_replay_functions(None)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -182,14 +190,65 @@ def test_answers_about_jobs_are_the_same_bytes(
 
     def prepare(columns: ReplayColumns) -> compiled.Replay:
         prepared.append(len(columns.previous))
-        replay: compiled.Replay = functions.replay(columns)
-        return replay
+        return functions.replay.prepare(columns)
 
     monkeypatch.setattr("torch_tb_profiler.base.compiled._MIN_LENGTH", 1)
     use_column_functions(functions.columns)
-    use_replay_function(prepare)
+    use_replay_functions(ReplayFunctions(functions.replay.network, prepare))
     assert msgspec.json.encode(build(Members(random_members(seed)), NoParams())) == in_python
     assert prepared and prepared[0] > 0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_networks_agree(functions: JobFunctions, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where ends are out of order, and stalls and slack anything."""
+    comparison = compare_members(random_members(seed))
+    given: list[RecordedOperations] = []
+
+    def record(recorded: RecordedOperations) -> ReplayColumns:
+        given.append(recorded)
+        return build_network(recorded)
+
+    monkeypatch.setattr(replay, "build_network", record)
+    replay.JobReplay(comparison.job, comparison.matching, comparison.split, work_windows(comparison.job))
+    rng = np.random.default_rng(seed)
+    count = len(given[0].member)
+    recorded = given[0]
+    if seed % 3:
+        recorded = recorded._replace(
+            end=recorded.start + rng.integers(0, 40_000_000, count),
+            slack=rng.integers(0, 20_000_000, count),
+            stall=np.minimum(np.maximum(rng.integers(-30_000_000, 30_000_000, count), 0), recorded.start),
+        )
+    in_python = build_network(recorded)
+    use_replay_functions(functions.replay)
+    in_c = build_network(recorded)
+    assert count and in_c.stall_run.any()
+    for name, expected, found in zip(ReplayColumns._fields, in_python, in_c, strict=True):
+        columns = (each if isinstance(each, tuple) else (each,) for each in (expected, found))
+        for one, other in zip(*columns, strict=True):
+            assert np.array_equal(one, other), name
+    earlier = recorded._replace(start=recorded.start - 10**9, end=recorded.end - 10**9)
+    assert build_network(earlier).bounds[-1] == count  # in Python, as is what begins before the trace
+
+
+def test_operations_that_name_what_is_not_there_are_no_network(functions: JobFunctions) -> None:
+    one, first = np.zeros(2, np.int64), np.zeros(2, np.int32)
+    recorded = RecordedOperations(1, 1, first, one, one == 0, one, one + 5, one, one - 1, one, one)
+    assert functions.replay.network(recorded).bounds.tolist() == [0, 1, 2]
+    for changed, message in (
+        ({"member": first + 1}, "one after the other"),
+        ({"member": first - 1}, "one after the other"),
+        ({"member": np.array([1, 0], np.int32), "ranks": 2}, "one after the other"),
+        ({"instance": one + 1}, "a collective"),
+        ({"instance": one - 1}, "a collective"),
+        ({"previous": one + 2}, "a previous operation"),
+        ({"previous": one - 2}, "a previous operation"),
+        ({"stall": one[:1]}, "shape"),
+        ({"compared": one[:1] == 0}, "shape"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            functions.replay.network(recorded._replace(**changed))
 
 
 def test_numbers_beyond_a_column_do_not_reach_it(functions: JobFunctions) -> None:
@@ -242,8 +301,10 @@ def test_jobs_whose_columns_name_what_is_not_there_do_not_reach_it(functions: Jo
         stall_length=none,
         member=(first, nobody, first),
         stalls=(first, nobody, first),
+        until=(first, nobody, first),
+        since=(first, nobody, first),
     )
-    earlier, arrivals = functions.replay(job)(
+    earlier, arrivals = functions.replay.prepare(job)(
         np.array([[True, False]]), None, [np.array([7]), none, np.array([9])]
     )
     assert (earlier.tolist(), arrivals.tolist()) == (
@@ -262,6 +323,6 @@ def test_jobs_whose_columns_name_what_is_not_there_do_not_reach_it(functions: Jo
         ({"waited": none}, "shape"),
     ):
         with pytest.raises(ValueError, match=message):
-            functions.replay(job._replace(**changed))
+            functions.replay.prepare(job._replace(**changed))
     with pytest.raises(ValueError, match="shape"):
-        functions.replay(job)(np.array([[True], [False]]), None, [one, none, one])
+        functions.replay.prepare(job)(np.array([[True], [False]]), None, [one, none, one])

@@ -1,4 +1,4 @@
-"""A function in C that a session may load to replay jobs: the same results, many times as fast."""
+"""Functions in C that a session may load to replay jobs: the same results, many times as fast."""
 
 from __future__ import annotations
 
@@ -6,6 +6,29 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from torch_tb_profiler.model.trace import Bool, Int32, Int64
+
+
+class RecordedOperations(NamedTuple):
+    """What is to be replayed: the m operations with a time, by rank, then by start.
+
+    ranks, collectives  how many there are
+    member    int32[m]  the rank
+    instance  int64[m]  the collective, 0..collectives-1, of one that is `compared`, bool[m]
+    start, end, waiting, slack, stall  int64[m] ns; `waiting` counts only where it is compared
+    previous  int64[m]  the group's previous operation on the rank, NO_CODE for none
+    """
+
+    ranks: int
+    collectives: int
+    member: Int32
+    instance: Int64
+    compared: Bool
+    start: Int64
+    end: Int64
+    waiting: Int64
+    previous: Int64
+    slack: Int64
+    stall: Int64
 
 
 class ReplayColumns(NamedTuple):
@@ -18,6 +41,7 @@ class ReplayColumns(NamedTuple):
     slack, gap, waited  int64[m] ns; last_arrival: bool[m]
     stall_run, stall_length  int64[n]  of stalls
     member, stalls  int32: rank and last stall (n for none) before operations, stalls, and the end of each rank
+    until, since    int32: the last operation before these moments, and before that stall, NO_CODE for none
     """
 
     ranks: int
@@ -34,21 +58,35 @@ class ReplayColumns(NamedTuple):
     stall_length: Int64
     member: tuple[Int32, Int32, Int32]
     stalls: tuple[Int32, Int32, Int32]
+    until: tuple[Int32, Int32, Int32]
+    since: tuple[Int32, Int32, Int32]
 
 
 Replay = Callable[[Bool, Int64 | None, Sequence[Int64]], tuple[Int64, Int64]]
 """(whether ranks are typical, what collectives save or None, work saved before the three kinds of moments) -> (how
 much earlier each rank ends, and arrives)."""
 
-_prepare: Callable[[ReplayColumns], Replay] | None = None
+
+class ReplayFunctions(NamedTuple):
+    """Functions in C with the results of those in Python.
+
+    network  `network.build_network`
+    prepare  checks columns once -> the function that replays them
+    """
+
+    network: Callable[[RecordedOperations], ReplayColumns]
+    prepare: Callable[[ReplayColumns], Replay]
 
 
-def use_replay_function(prepare: Callable[[ReplayColumns], Replay] | None) -> None:
-    """Use this function from now on, or the one in Python if None."""
-    global _prepare
-    _prepare = prepare
+_functions: ReplayFunctions | None = None
 
 
-def replay_function() -> Callable[[ReplayColumns], Replay] | None:
-    """Return the function in C that is in use, or None."""
-    return _prepare
+def use_replay_functions(functions: ReplayFunctions | None) -> None:
+    """Use these functions from now on, or those in Python if None."""
+    global _functions
+    _functions = functions
+
+
+def replay_functions() -> ReplayFunctions | None:
+    """Return the functions in C that are in use, or None."""
+    return _functions

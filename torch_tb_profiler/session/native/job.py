@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.analyses.distributed.compiled import ReplayFunctions
 from torch_tb_profiler.base.compiled import ColumnFunctions, Numbers, Operation
 from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_allowed, is_enabled
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64
+from torch_tb_profiler.session.native.network import build_network
 
 if TYPE_CHECKING:
-    from torch_tb_profiler.analyses.distributed.compiled import Replay, ReplayColumns
+    from torch_tb_profiler.analyses.distributed.compiled import RecordedOperations, Replay, ReplayColumns
 
 _SIZE, _POINTER = ctypes.c_size_t, ctypes.c_void_p
 _OPERATIONS: tuple[Operation, ...] = ("union", "intersection", "difference")
@@ -35,7 +37,7 @@ _FIRST_SLOTS = 2**16
 LIBRARY = CompiledLibrary(
     "job",
     "job",
-    6,
+    7,
     {
         "job_abi": (ctypes.c_uint32,),
         "job_say_crash": (None, ctypes.c_char_p),
@@ -59,16 +61,17 @@ LIBRARY = CompiledLibrary(
         ),
         "job_covered": (None, _POINTER, _POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER),
         "job_totals": (ctypes.c_bool, *(_POINTER, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER, _POINTER)),
+        "job_network": (None, _POINTER, _POINTER, _POINTER),
         "job_replay": (None, _POINTER, _POINTER, _SIZE),
     },
 )
 
 
 class JobFunctions(NamedTuple):
-    """The functions of the library: those for columns, and what prepares a job to be replayed."""
+    """The functions of the library: those for columns, and those that replay jobs."""
 
     columns: ColumnFunctions
-    replay: Any
+    replay: ReplayFunctions
 
 
 def job_functions(anywhere: bool = False) -> JobFunctions | None:
@@ -101,7 +104,7 @@ def job_functions(anywhere: bool = False) -> JobFunctions | None:
         covered=each.covered,
         totals=each.totals,
     )
-    return JobFunctions(columns, each.prepare_replay)
+    return JobFunctions(columns, ReplayFunctions(each.build_network, each.prepare_replay))
 
 
 @cache
@@ -258,6 +261,9 @@ class _Functions:
         columns = _address(owner), _address(starts), _address(ends), len(starts)
         ordered = self._library.job_totals(*columns, _address(last), _address(reach), _address(totals))
         return totals if ordered else None
+
+    def build_network(self, given: RecordedOperations) -> ReplayColumns:
+        return build_network(self._library, given)
 
     def prepare_replay(self, columns: ReplayColumns) -> Replay:
         return _JobInC(self._library, columns)
