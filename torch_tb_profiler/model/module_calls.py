@@ -80,8 +80,8 @@ def module_calls(trace: Trace) -> Int32:
     """Return the rows of the Python frames that are module calls, int32[k], in file order."""
     rows = rows_of_kind(trace, Kind.PYTHON)
     named = name_mask(trace.strings, lambda text: text.startswith(MODULE_PREFIX))
-    numbered = trace.arg_int("Python module id") != ABSENT
-    calls: Int32 = rows[named[trace.events.name[rows]] | numbered[rows]]
+    numbered = trace.arg_int("Python module id", rows) != ABSENT
+    calls: Int32 = rows[named[trace.events.name[rows]] | numbered]
     return calls
 
 

@@ -171,10 +171,10 @@ def launched_before_recording(trace: Trace, device: Int32) -> Bool:
     The driver's `correlation` increases, so that of earlier work is below that of every recorded call. When other
     work without a recorded launch was launched is unknown, so it delays no step.
     """
-    correlation = trace.arg_int("correlation")
-    calls = correlation[rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)]
+    correlation = trace.arg_int("correlation", device)
+    calls = trace.arg_int("correlation", rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER))
     first = calls[calls > 0].min(initial=np.iinfo(np.int64).max)
-    before: Bool = (correlation[device] > 0) & (correlation[device] < first) & bool((calls > 0).any())
+    before: Bool = (correlation > 0) & (correlation < first) & bool((calls > 0).any())
     return before
 
 

@@ -48,11 +48,10 @@ class DeviceLinks(msgspec.Struct, frozen=True):
 def device_launches(trace: Trace) -> tuple[Int32, Int32]:
     """Return the rows of device events and of their launches, int32[k] each; NO_CODE without a recorded launch."""
     rows = rows_of_kind(trace, *DEVICE_KINDS)
-    correlation = trace.arg_int("correlation")
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     if (ascend_roles(trace) >= 0).any():
         return rows, _slices_starting_at(trace, _flow_sources(trace, _CALL_FLOW, rows), calls)
-    return rows, _first_match(correlation[calls], calls, correlation[rows])
+    return rows, _first_match(trace.arg_int("correlation", calls), calls, trace.arg_int("correlation", rows))
 
 
 @stored

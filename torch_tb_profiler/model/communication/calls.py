@@ -122,10 +122,10 @@ def _find_chains(trace: Trace, tree: CallTree) -> _Chains:
     is_backend_call = name_mask(
         trace.strings, lambda text: BACKEND_PREFIX.match(text) and collective_from_name(text)
     )
-    codes, names = trace.arg_codes("Collective name")
+    codes, names = trace.arg_codes("Collective name", rows)
     moves_data = name_mask(names, collective_from_name)
     named = outermost_of(is_backend_call[trace.events.name[rows]])
-    return _Chains(roots, by_row, named, outermost_of(moves_data[codes[rows]]))
+    return _Chains(roots, by_row, named, outermost_of(moves_data[codes]))
 
 
 def _outermost_calls(tree: CallTree, rows: Int32) -> Int32:

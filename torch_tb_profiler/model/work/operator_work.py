@@ -308,7 +308,7 @@ def is_recomputed(trace: Trace, calls: Int32) -> Bool:
     recomputed = np.zeros(len(calls), np.bool_)
     if len(tasks) == 0:
         return recomputed
-    sequence, forward_thread = trace.arg_int("Sequence number"), trace.arg_int("Fwd thread id")
+    sequence = trace.arg_int("Sequence number")
     around = enclosing_operators(trace)
     is_task = np.zeros(len(trace), np.bool_)
     is_task[tasks] = True
@@ -320,5 +320,5 @@ def is_recomputed(trace: Trace, calls: Int32) -> Bool:
         above = around[at[climbing]]
         at[climbing] = above
         climbing = climbing[(above >= 0) & (sequence[above] == ABSENT)]
-    recomputed[within] = (at >= 0) & ~is_task[at] & (forward_thread[at] == 0)
+    recomputed[within] = (at >= 0) & ~is_task[at] & (trace.arg_int("Fwd thread id", at) == 0)
     return recomputed
