@@ -232,17 +232,20 @@ def trouble() -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def open_page(trouble: list[str], new_page: NewPage, server: str) -> Open:
+def open_page(trouble: list[str], new_page: NewPage, server: str, request: pytest.FixtureRequest) -> Open:
     """Opens the tab; until the pages are closed, nothing may leave the server, break the CSP or throw.
 
-    TensorBoard's own page takes longer to open than the tab in it: only tests that are about it (`hosted`), and
-    those that run behind a path prefix, open the tab in its frame.
+    TensorBoard's own page takes longer to open than the tab in it. Only tests that are about it (`hosted`) open
+    the tab in its frame, and behind a path prefix those of what goes through the frame (`prefix(hosted=True)`):
+    links to copy, the way back, files that are saved. What the tab asks of its server is the same without.
     """
+    mark = request.node.get_closest_marker("prefix")
+    hosted_by_mark = server.endswith(PREFIX) and mark is not None and bool(mark.kwargs.get("hosted"))
 
     def open_page(
         width: int = 1440, height: int = 900, theme: str = "light", hosted: bool = False, **state: str
     ) -> tuple[Page, Tab]:
-        hosted = hosted or server.endswith(PREFIX)
+        hosted = hosted or hosted_by_mark
         page = new_page(width, height if hosted else height - HEADER_PX)
         page.on("request", lambda r: None if _is_ours(r.url, server) else trouble.append(f"request {r.url}"))
         page.on("pageerror", lambda error: trouble.append(f"error {error}"))

@@ -41,7 +41,7 @@ def test_kernels_and_only_what_is_significant(open_page: Open) -> None:
     expect(frame.locator(ROWS).filter(has_text="aten::mm <img")).to_contain_text("−200 µs")
 
 
-@pytest.mark.prefix
+@pytest.mark.prefix(hosted=True)
 def test_a_part_opens_and_the_crumbs_lead_back(open_page: Open) -> None:
     page, frame = open_page(**PAIR)
     expect(frame.locator("[data-part=part-pair]").first).to_be_visible()

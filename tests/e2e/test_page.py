@@ -56,7 +56,7 @@ def test_a_step_alone_and_back_and_the_address_follows(open_page: Open) -> None:
     expect(frame.get_by_role("heading", name=re.compile("^An average step"))).to_be_visible()
 
 
-@pytest.mark.prefix
+@pytest.mark.prefix(hosted=True)
 def test_a_copied_link_reopens_the_same_view(open_page: Open) -> None:
     page, frame = open_page(run=RUN)
     frame.get_by_role("button", name="Next span").click()

@@ -64,7 +64,7 @@ def test_groups_and_filters_are_in_the_address(open_page: Open) -> None:
     expect(frame.locator("[data-part=table-body] [role=row]")).to_have_count(1)
 
 
-@pytest.mark.prefix
+@pytest.mark.prefix(hosted=True)
 def test_the_csv_holds_base_units(open_page: Open) -> None:
     page, frame = open_page(**KERNELS)
     with page.expect_download() as saved:

@@ -225,7 +225,7 @@ def test_the_totals_of_a_window_are_those_of_the_file(open_page: Open) -> None:
     assert shown == {name: (len(parts), sum(parts)) for name, parts in clipped.items()}
 
 
-@pytest.mark.prefix
+@pytest.mark.prefix(hosted=True)
 def test_a_copied_link_opens_the_same_picture_in_another_window(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     box = ready(frame)
@@ -304,7 +304,7 @@ def test_colors_and_clocks(open_page: Open) -> None:
     expect(frame.locator("[data-part=trouble]")).to_have_count(0)
 
 
-@pytest.mark.prefix
+@pytest.mark.prefix(hosted=True)
 def test_the_file_and_what_is_shown_can_be_downloaded(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     ready(frame)
