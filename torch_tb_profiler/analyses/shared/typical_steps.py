@@ -23,7 +23,9 @@ MIN_ODD_DEVIATIONS = 5.0
 """than this many median deviations of the steps (Hampel 1974),"""
 
 MAX_ODD_SHARE = 0.25
-"""and one of at most this share of the steps, or the only one. A long first step doesn't count for this share."""
+"""and one of at most this share of the steps, or the only one. A long first step doesn't count for this share.
+
+If more are that far, the largest deviation among the others takes the place of the median deviation."""
 
 MIN_STEPS = 3
 """Fewest steps that show what is typical."""
@@ -100,16 +102,19 @@ def odd_durations(durations: Int64 | Float64) -> Bool:
     odd[0] = longer and _distance(durations[:1], durations[1:])[0]
     others = np.flatnonzero(~odd)
     if len(others) >= MIN_STEPS:
-        far = _distance(durations[others], durations[others])
-        if far.sum() <= max(MAX_ODD_SHARE * len(others), 1):
-            odd[others[far]] = True
+        far, allowed = _distance(durations[others], durations[others]), int(max(MAX_ODD_SHARE * len(others), 1))
+        if far.sum() > allowed:
+            # So many are no exceptions: only a step is that is far beyond all that must be typical.
+            far = _distance(durations[others], durations[others], -1 - allowed)
+        odd[others[far]] = True
     return odd
 
 
-def _distance(durations: Int64 | Float64, others: Int64 | Float64) -> Bool:
-    """Return which durations are far from the median of others."""
+def _distance(durations: Int64 | Float64, others: Int64 | Float64, place: int | None = None) -> Bool:
+    """Return which durations are far from the median of others, for the median deviation or the one at a place."""
     middle = median(others)
-    spread = median(np.abs(others - middle))
+    deviations = np.abs(others - middle)
+    spread = median(deviations) if place is None else np.sort(deviations)[place]
     far: Bool = np.abs(durations - middle) > max(MIN_ODD_RATIO * float(middle), MIN_ODD_DEVIATIONS * spread)
     return far
 
