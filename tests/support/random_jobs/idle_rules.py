@@ -173,6 +173,11 @@ IDLE_RULES: tuple[tuple[str, Check], ...] = (
     (r"(?:advice: )?No known fix would save 2% or more\.", _judge_nothing_stands_out),
     (r"(?:advice: )?Nothing stands out: no known fix would save 2% or more\.", _judge_nothing_stands_out),
     (
+        r"(?:advice: )?Nothing stands out(?: in typical steps)?: no known fix on this rank would save 2% or more"
+        r"(?: of one)?\.",
+        nothing_else,
+    ),
+    (
         r"(?:advice: )?Nothing stands out in typical steps: no known fix would save 2% or more of one\.",
         _judge_nothing_stands_out,
     ),

@@ -21,6 +21,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from tests.support.simulation.simulator import (
@@ -160,8 +161,8 @@ class JobPlan:
     def scaled(self, kind: type[SimulatedKernel | Host | Collective | Copy | Call], factor: float) -> Simulation:
         """Return the job with all kernels, or all collectives, that many times as long."""
         programs = [
-            [self._scale(each, factor) if isinstance(each, kind) else each for each in program]
-            for program in self.simulation.programs
+            [self._scale(rank, each, factor) if isinstance(each, kind) else each for each in program]
+            for rank, program in enumerate(self.simulation.programs)
         ]
         scaled = {SimulatedKernel: ("work",), Host: ("host", "frame", "loading")}.get(kind, ())
         delays = [
@@ -172,11 +173,12 @@ class JobPlan:
             odd = odd[0], odd[1] * factor
         return replace(self.simulation, programs=programs, delays=delays, odd=odd, _ends={}, _arrived={})
 
-    def _scale(self, action: Any, factor: float) -> Any:
+    def _scale(self, rank: int, action: Any, factor: float) -> Any:
         """Return an action that takes so many times as long, but no less than its roofline allows."""
         us = action.us * factor
         if isinstance(action, SimulatedKernel) and action.product is not None and self.gpu is not None:
-            us = max(us, min(action.us, self.gpu.shortest_us(action.product)))
+            slower = prod(each.factor for each in self.simulation.delays if (each.kind, each.rank) == ("device", rank))
+            us = max(us, min(action.us, self.gpu.shortest_us(action.product) / slower))
         return replace(action, us=us)
 
     def of_rank(self, rank: int, latencies: Sequence[float]) -> Simulation:

@@ -178,7 +178,7 @@ STRAGGLER_RULES: tuple[tuple[str, Check], ...] = (
     ),
     (
         rf"Rank (?P<rank>\d+) costs the other(?:s most:| rank) (?P<cost>{NUMBER}) per step"
-        r"(?:, less than 2% of a step)?\.",
+        r"(?:, less than 2% of a step|, but \d+ steps? (?:aren't|isn't) enough to rule out chance)?\.",
         _judge_costs_little,
     ),
     (
@@ -197,7 +197,10 @@ STRAGGLER_RULES: tuple[tuple[str, Check], ...] = (
         _judge_advice_on_turns,
     ),
     (rf"That costs (?P<cost>{NUMBER}) per step\.", _judge_cost_of_turns),
-    (r"No rank is late in most steps\.", lambda _, context: f"{context.late} are" if context.late else None),
+    (
+        r"No rank (?:is late in most steps|(?:found )?is a clear straggler)\.",
+        lambda _, context: f"{context.late} are" if context.late else None,
+    ),
     (
         rf"Rank (?P<rank>\d+) is late (?:once|\d+ times): in steps? (?P<steps>.+), by (?:up to )?"
         rf"(?P<most>{NUMBER})(?:, mostly in (?P<name>.+))?\.",

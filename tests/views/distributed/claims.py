@@ -150,6 +150,13 @@ CLAIMS = [
         few(HOST, steps=4),
     ),
     Claim(
+        "No rank{found} is a clear straggler.",
+        r"No rank is a clear straggler\.",
+        few(Delay("host", 1, us=700)),
+        "four steps show the same",
+        few(Delay("host", 1, us=700), steps=4),
+    ),
+    Claim(
         "{cost}, but {steps} enough to rule out chance.",
         r"Rank 1 costs the others most: .*, but 1 step isn't enough to rule out chance\.",
         few(Delay("host", 1, us=700)),

@@ -53,3 +53,12 @@ def test_a_rank_that_is_late_more_often_than_all_others_is_not_late_in_turn() ->
     delays = [Delay("stall", rank, us=5000, steps=(step,)) for step, rank in late.items()]
     payload = build(Simulation(ddp(4), steps=12, delays=delays, jitter=0.01).run().members(), NoParams())
     assert "in turn" not in plain(payload.headline)
+
+
+def test_two_ranks_that_take_turns_are_not_called_balanced_where_one_is_late_once_more() -> None:
+    delays = [
+        Delay("larger", rank, kernel="attention", factor=3, steps=tuple(range(rank, 7, 2))) for rank in range(2)
+    ]
+    payload = build(Simulation(ddp(2), steps=7, delays=delays).run().members(), NoParams())
+    assert plain(payload.headline).startswith("Ranks take turns being late: in 7 of 7 steps, one of 2 is late by")
+    assert "chance" not in plain(payload.explanation)

@@ -71,7 +71,7 @@ def test_what_may_be_chance_is_a_doubt_if_it_would_cost_a_tenth_of_the_step(shar
     payload = build(Simulation(program, steps=1, delays=[Delay("host", 1, us=late)]).run().members(), NoParams())
     assert payload.verdict.kind == kind
     assert sentences(payload).startswith(
-        "The ranks are balanced; no straggler. Rank 1 costs the others most:"
+        "No rank is a clear straggler. Rank 1 costs the others most:"
     ) == (kind == "balanced")
 
 

@@ -173,14 +173,16 @@ def judge_ranks(
     possible = None if suspect else _longest_working(costs, min_cost)
     if possible is not None and not _recurs(comparison, costs, possible):
         possible = None
-    uncertain = possible is not None and possible.cost >= UNCERTAIN_COST_SHARE * _mean_step_duration(comparison)
-    balanced = suspect is None and possible is None
     uneven, imbalance = None, None
     in_turn = None
-    if balanced and max(costs.imbalance, costs.at_times) >= min_cost:
+    if suspect is None and max(costs.imbalance, costs.at_times) >= min_cost:
         step_ns = _mean_step_duration(comparison)
         in_turn = find_late_in_turn(comparison.job, costs.all_work, step_ns, activities)
-    once = None if in_turn is not None else once
+    if in_turn is not None:
+        # One of two ranks that take turns is late in half of the steps, so it may be the costliest by chance.
+        once = possible = None
+    uncertain = possible is not None and possible.cost >= UNCERTAIN_COST_SHARE * _mean_step_duration(comparison)
+    balanced = suspect is None and possible is None
     if in_turn is not None:
         imbalance = max(costs.imbalance, costs.at_times)
     elif balanced and not once:

@@ -196,25 +196,33 @@ def no_advice_sentence(average: Average | None, reason: str | None, kind: str | 
     if average.duration_ns <= 0:
         return text("No advice: no time passes in {noun}s.", noun=noun)
     busy = sum(getattr(average.categories, name) or 0.0 for name in BUSY_CATEGORIES) / average.duration_ns
+    # What little each rank of several saves may add up, as the copies of all stages of a pipeline do.
+    where = " on this rank" if average.categories.communication else ""
     if kind is not None and 0 < busy < 1 - MIN_IDLE_SHARE:
         return text(
-            "No known fix would save {share} or more. Look at the gaps on the {timeline}.",
+            "No known fix{where} would save {share} or more. Look at the gaps on the {timeline}.",
+            where=where,
             share=format_ratio(MIN_GAIN_SHARE),
             timeline=Phrase("timeline", link("trace")),
         )
     if kind is not None and is_exposed(average):
         return text(
-            "No known fix would save {share} or more. Look at exposed communication in {distributed}.",
+            "No known fix on this rank would save {share} or more. Look at exposed communication in {distributed}.",
             share=format_ratio(MIN_GAIN_SHARE),
             distributed=Phrase("Distributed", link("distributed")),
         )
     if average.outliers:
         return text(
-            "Nothing stands out in typical {noun}s: no known fix would save {share} or more of one.",
+            "Nothing stands out in typical {noun}s: no known fix{where} would save {share} or more of one.",
             noun=noun,
+            where=where,
             share=format_ratio(MIN_GAIN_SHARE),
         )
-    return text("Nothing stands out: no known fix would save {share} or more.", share=format_ratio(MIN_GAIN_SHARE))
+    return text(
+        "Nothing stands out: no known fix{where} would save {share} or more.",
+        where=where,
+        share=format_ratio(MIN_GAIN_SHARE),
+    )
 
 
 def no_iteration_advice_sentence() -> Text:

@@ -94,7 +94,10 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
             per_step=time_base(comparison),
             median=format_duration(underused.median),
         )
-    if not members_coverage(members).complete:
+    complete = members_coverage(members).complete
+    if verdict.possible is not None:
+        return text("No rank{found} is a clear straggler.", found="" if complete else " found")
+    if not complete:
         return text(
             "The {count} ranks found are balanced; no straggler among them.", count=f"{len(comparison.sources):,}"
         )
