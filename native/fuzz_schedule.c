@@ -333,6 +333,52 @@ static void check_during(void) {
     free(times), free(edges), free(starts), free(ends), free(sums), free(number);
 }
 
+// What slices cover between times, compared with what they cover instant by instant.
+static void check_cover(void) {
+    enum { CHAINS = 2 };
+    uint64_t events = draw(GAPS) + 1, count = draw(GAPS);
+    int64_t *start = room_for(events, 8), *duration = room_for(events, 8), bounds[CHAINS + 1] = {0};
+    int32_t *thread = room_for(events, 4), *rows = room_for(count, 4), chain[THREADS];
+    for (int i = 0; i < THREADS; i++) chain[i] = (int32_t)draw(CHAINS + 1) - 1;
+    int64_t ascending = 0;
+    for (uint64_t i = 0; i < events; i++) {
+        start[i] = ascending += (int64_t)draw(4), duration[i] = (int64_t)draw(12) - 2, thread[i] = (int32_t)draw(THREADS);
+    }
+    if (draw(4) == 0) start[draw(events)] = 0;
+    for (int i = 0; i < CHAINS; i++) bounds[i + 1] = bounds[i] + (int64_t)draw(TIMES);
+    int64_t *times = room_for((uint64_t)bounds[CHAINS], 8), *sums = room_for((uint64_t)bounds[CHAINS], 8);
+    for (int i = 0; i < CHAINS; i++) {
+        int64_t time = (int64_t)draw(5) - 2;
+        for (int64_t at = bounds[i]; at < bounds[i + 1]; at++) times[at] = time += (int64_t)draw(4), sums[at] = 0;
+    }
+    uint64_t row = 0, used = 0;
+    for (; used < count && row < events; row += 1 + draw(3)) rows[used++] = (int32_t)row;
+    int beyond = used && draw(20) == 0;
+    if (beyond) rows[draw(used)] = draw(2) ? -1 : (int32_t)events;
+    int ascend = 1;
+    for (int each = 0; each < CHAINS && !beyond; each++) {
+        int64_t began = INT64_MIN;
+        for (uint64_t i = 0; i < used; i++)
+            if (chain[thread[rows[i]]] == each) ascend &= start[rows[i]] >= began, began = start[rows[i]];
+    }
+    Cover given = {events, THREADS, CHAINS, start, duration, thread, chain, times, bounds};
+    Covered chains[CHAINS];
+    int good = schedule_cover(&given, rows, used, chains, sums);
+    expect(good == (ascend && !beyond));
+    for (int each = 0; each < CHAINS && good; each++)
+        for (int64_t at = bounds[each]; at < bounds[each + 1]; at++) {
+            int64_t sum = 0;
+            for (int64_t now = at > bounds[each] ? times[at - 1] : times[at]; now < times[at]; now++) {
+                int covered = 0;
+                for (uint64_t i = 0; i < used; i++)
+                    covered |= chain[thread[rows[i]]] == each && start[rows[i]] <= now && now < start[rows[i]] + duration[rows[i]];
+                sum += covered;
+            }
+            expect(sums[at] == sum);
+        }
+    free(start), free(duration), free(thread), free(rows), free(times), free(sums);
+}
+
 int main(int count, char **arguments) {
     if (count != 3) return 2;
     long drawn = atol(arguments[1]), ordered = 0;
@@ -355,6 +401,7 @@ int main(int count, char **arguments) {
         check_split();
         check_idle();
         check_during();
+        check_cover();
     }
     printf("%ld drawn, %ld with an order\n", drawn, ordered);
     return 0;

@@ -8,6 +8,7 @@
 //     schedule_split   windows cut where a thread's state changes
 //     schedule_idle    gaps of a device cut where what it waits for changes
 //     schedule_during  how much of each step of the host lies in numbered intervals
+//     schedule_cover   how much of each step of the host some slices cover
 
 #include "bytes.h"
 #include "crash.h"
@@ -18,7 +19,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 2 };
+enum { ABI = 3 };
 
 static const int64_t NEVER = -((int64_t)1 << 60);
 
@@ -429,4 +430,52 @@ API void schedule_during(
         }
     }
     end_reading();
+}
+
+// Columns of all events, and the times of chains: chain c has times[bounds[c]] to times[bounds[c + 1]], exclusive, which
+// ascend. The chain of a thread is below 0 if it has none.
+typedef struct {
+    uint64_t events, threads, chains;
+    const int64_t *start, *duration;
+    const int32_t *thread, *chain;
+    const int64_t *times, *bounds;
+} Cover;
+
+// Where a chain has got to: the start of the slice before, the end of what is covered, and the first time after that start.
+typedef struct {
+    int64_t began, until, next;
+} Covered;
+
+// Adds up how much of these slices lies between each time of a chain and the one before. What several of them cover counts
+// once. Returns 0 if a row is out of bounds, or if the slices of a chain don't ascend by start.
+API int schedule_cover(const Cover *given, const int32_t *rows, size_t count, Covered *chains, int64_t *sums) {
+    int good = 1;
+    begin_reading();
+    for (uint64_t i = 0; i < given->chains; i++) chains[i] = (Covered){INT64_MIN, INT64_MIN, given->bounds[i]};
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i] < 0 || (uint64_t)rows[i] >= given->events) { good = 0; break; }
+        int32_t thread = given->thread[rows[i]];
+        if (thread < 0 || (uint64_t)thread >= given->threads) { good = 0; break; }
+        int32_t number = given->chain[thread];
+        if (number < 0 || (uint64_t)number >= given->chains) continue;
+        Covered *chain = &chains[number];
+        int64_t begin = given->start[rows[i]], duration = given->duration[rows[i]];
+        if (begin < chain->began) { good = 0; break; }
+        chain->began = begin;
+        int64_t end = duration > 0 ? add(begin, duration) : begin;
+        begin = later(begin, chain->until);
+        if (end <= begin) continue;
+        chain->until = end;
+        const int64_t *times = given->times;
+        int64_t low = given->bounds[number], high = given->bounds[number + 1], at = chain->next;
+        while (at < high && times[at] <= begin) at++;
+        chain->next = at;
+        for (; at < high && begin < end; at++) {
+            int64_t stop = times[at] < end ? times[at] : end;
+            if (at > low && stop > begin) sums[at] = add(sums[at], less(stop, begin));
+            begin = later(begin, stop);
+        }
+    }
+    end_reading();
+    return good;
 }

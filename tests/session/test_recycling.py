@@ -57,6 +57,27 @@ def test_freed_memory_is_retained_until_it_is_released(mode: str, retained: bool
     assert released < MEGABYTES / 2
 
 
+OF_A_CACHED_TRACE = """
+import sys
+import numpy as np
+from tests.session.test_recycling import _resident
+from torch_tb_profiler.base.memory import recycle_small_arrays
+
+if sys.argv[1] == "recycled":
+    recycle_small_arrays()
+before = _resident()
+np.ones(15 << 17)
+print(_resident() - before)
+"""
+
+
+@pytest.mark.parametrize(("mode", "retained"), [("recycled", True), ("plain", False)])
+def test_columns_of_a_cached_trace_are_recycled_up_to_16_mb(mode: str, retained: bool) -> None:
+    command = [sys.executable, "-c", OF_A_CACHED_TRACE, mode]
+    kept = int(subprocess.check_output(command, text=True, timeout=PATIENCE))
+    assert (kept >= 14) is retained
+
+
 AFTER_READING = """
 from torch_tb_profiler.base.memory import recycle_memory, release_memory, resume_recycling
 from tests.session.test_recycling import kept_megabytes

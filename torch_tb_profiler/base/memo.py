@@ -141,5 +141,11 @@ def seed_derived(trace: Memoized, table: Callable[..., T], *args: Hashable, valu
     trace._memo.setdefault((_table_name(table), *args), value)
 
 
+def derived_before(trace: Memoized, table: Callable[..., T], *args: Hashable) -> T | None:
+    """Return a table that is in the memo, None if it has to be derived. `args` are as for `seed_derived`."""
+    found: T | None = trace._memo.get((_table_name(table), *args))
+    return found
+
+
 def _table_name(table: Any) -> str:
     return f"{table.__module__}.{table.__qualname__}"

@@ -339,9 +339,11 @@ class RequestedFiles:
             if trace is None:
                 return None
             if self._own_process:
+                from torch_tb_profiler.base.memory import recycle_small_arrays
                 from torch_tb_profiler.session.jobs import enable_compiled_functions
 
                 enable_compiled_functions(own_process=True)
+                recycle_small_arrays()
             from torch_tb_profiler.session.cache.tables import keep_tables
 
             keep_tables(trace, self._cache, self._key(id_), part)

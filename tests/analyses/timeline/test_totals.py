@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.timeline.window import (
     totals_by_family,
     totals_by_name,
 )
-from torch_tb_profiler.analyses.tracks.lanes import lanes
+from torch_tb_profiler.analyses.tracks.lanes import count_lanes, lanes
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.trace import Trace
@@ -102,7 +102,7 @@ def test_self_times_in_a_window_sum_to_what_a_thread_is_busy(
     inside = totals_by_name(trace, False, all_lanes, *window)
     start, end = np.maximum(trace.events.start, window[0]), np.minimum(event_ends(trace), window[1])
     assert int(inside.total.sum()) == int(np.maximum(end - start, 0).sum())
-    if layout.count_side_slices() == 0:
+    if count_lanes(trace, False).side_slices == 0:
         assert int(inside.self_time.sum()) == sum(busy_of_tracks(layout, all_lanes, *window).values())
     tree = call_tree(trace)
     whole = totals_by_name(trace, False, all_lanes, -(10**9), 10**9)

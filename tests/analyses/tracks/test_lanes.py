@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from tests.support.traces import draw, read
 from torch_tb_profiler.analyses.tracks.events import all_slices, count_other, drawable_mask
-from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes
+from torch_tb_profiler.analyses.tracks.lanes import Lanes, count_lanes, lanes
 from torch_tb_profiler.analyses.tracks.roles import Role, event_roles
 from torch_tb_profiler.analyses.tracks.tracks import tracks, work_tracks
+from torch_tb_profiler.ingest.kineto.native.nesting import compiled_functions
+from torch_tb_profiler.model.calls.nesting import CompiledFunctions, use_compiled_functions
 from torch_tb_profiler.model.trace import Trace
 
 
@@ -37,8 +41,45 @@ def test_slices_nest_and_overlap_gets_a_side_lane() -> None:
         "late": 3,
         "in_late": 2,
     }
-    assert layout.count_side_slices() == 1
+    assert count_lanes(trace, False).side_slices == 1
     assert layout.root.tolist() == [True, False, False, True]
+
+
+DRAWN = st.lists(
+    st.tuples(st.sampled_from(["host", "host2"]), st.sampled_from(["cpu_op", "python_function"]),
+              st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=14,
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(DRAWN, st.booleans())
+def test_lanes_are_counted_as_they_are_arranged_by_functions_in_c_as_well(
+    drawing: list[tuple[str, str, int, int]], python: bool
+) -> None:
+    picture = "\n".join(
+        f"{thread} {category} f{i} {start} {lasting}"
+        for i, (thread, category, start, lasting) in enumerate(drawing)
+    )
+    expected = None
+    for functions in (None, native_functions()):
+        use_compiled_functions(functions)
+        try:
+            arranged, counted = draw(picture), draw(picture)
+            layout = lanes(arranged, python)
+            found = *(column.tolist() for column in astuple(layout)), count_lanes(counted, python)
+        finally:
+            use_compiled_functions(None)
+        assert count_lanes(arranged, python) == found[-1]  # of lanes that are there
+        per_track = np.bincount(layout.track, minlength=len(tracks(arranged).tracks))
+        assert found[-1].depths == per_track.tolist()
+        expected = expected or found
+        assert found == expected
+
+
+def native_functions() -> CompiledFunctions | None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("TORCH_PROFILER_NATIVE", "1")
+        return compiled_functions()
 
 
 def test_python_frames_are_folded_until_asked_for() -> None:

@@ -15,11 +15,16 @@ from tests.support.traces import draw
 from torch_tb_profiler.analyses.critical_path.slack import slack
 from torch_tb_profiler.analyses.schedule.causes import split_by_state
 from torch_tb_profiler.analyses.schedule.segments import idle_segments
-from torch_tb_profiler.analyses.schedule.what_if import host_time_targets
+from torch_tb_profiler.analyses.schedule.what_if import covered_between, host_time_targets
 from torch_tb_profiler.base.intervals import Intervals
 from torch_tb_profiler.ingest.compiled import ABSENT
 from torch_tb_profiler.model.schedule import compiled
-from torch_tb_profiler.model.schedule.compiled import IdleGaps, ScheduleFunctions, use_schedule_functions
+from torch_tb_profiler.model.schedule.compiled import (
+    IdleGaps,
+    ScheduleFunctions,
+    ThreadTimes,
+    use_schedule_functions,
+)
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.schedule.replay import compiled_order, replay
 from torch_tb_profiler.model.schedule.schedule import schedule
@@ -179,6 +184,44 @@ def test_points_and_numbers_beyond_the_sums_do_not_reach_it(functions: ScheduleF
         functions.during(np.append(times, 30), starts, ends, number, sums)
     with pytest.raises(ValueError, match="shape"):
         functions.during(times, starts, ends[:1], number, sums)
+
+
+def test_slices_cover_time_once_and_nothing_beyond_the_columns_reaches_it(functions: ScheduleFunctions) -> None:
+    start, duration = np.array([0, 2, 15, 40, 1]), np.array([10, 4, 10, -3, 50])
+    rows, thread = np.arange(5, dtype=np.int32), np.array([0, 0, 0, 0, 1], np.int32)
+    times = ThreadTimes(np.array([0, NO_CODE], np.int32), np.array([1, 8, 20, 50]), np.array([0, 4]))
+
+    def cover(rows: Int32, times: ThreadTimes, thread: Int32 = thread) -> list[int] | None:
+        found = functions.cover(rows, start, duration, thread, times)
+        return None if found is None else found.tolist()
+
+    assert cover(rows, times) == [0, 7, 7, 5]
+    assert cover(rows[::-1].copy(), times) is None
+    assert cover(rows + np.int32(1), times) is None
+    assert cover(rows - np.int32(1), times) is None
+    assert cover(rows, times, thread + np.int32(1)) is None
+    with pytest.raises(ValueError, match="bounds"):
+        cover(rows, times._replace(bounds=np.array([0, 5])))
+    with pytest.raises(ValueError, match="threads of"):
+        cover(rows, times, thread[:4])
+
+
+def test_slices_out_of_order_are_covered_as_in_python(functions: ScheduleFunctions) -> None:
+    trace = draw("""
+    host   cpu_op  mm   40  20
+    host   cpu_op  mm    0  30
+    host   cpu_op  mm   10  35
+    host2  cpu_op  mm    5  10
+    """)
+    rows = np.arange(4, dtype=np.int32)
+    at = ThreadTimes(np.array([0, 1], np.int32), np.array([8_000, 50_000, 90_000, 0, 99_000]), np.array([0, 3, 5]))
+    covered = covered_between(trace, rows, at).tolist()
+    use_schedule_functions(functions)
+    try:
+        assert covered_between(trace, rows, at).tolist() == covered == [0, 42_000, 10_000, 0, 10_000]
+        assert covered_between(trace, rows[1:], at).tolist() == [0, 37_000, 0, 0, 10_000]
+    finally:
+        use_schedule_functions(None)
 
 
 def random_windows(trace: Trace, random: np.random.Generator) -> tuple[Int32, Int64, Int64]:

@@ -16,7 +16,7 @@ from torch_tb_profiler.analyses.schedule.path import (
     host_segments,
 )
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
-from torch_tb_profiler.analyses.schedule.what_if import UNNAMED_TARGETS, parse_target, sync_names
+from torch_tb_profiler.analyses.schedule.what_if import UNNAMED_TARGETS, covered_between, parse_target, sync_names
 from torch_tb_profiler.base.arrays import distinct, distinct_numbers, median
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge
@@ -24,6 +24,7 @@ from torch_tb_profiler.base.markers import MODULE_PREFIX, is_data_loading, is_st
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import collective_from_kernel, is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, ends_of, rows_of_kind
+from torch_tb_profiler.model.schedule.compiled import ThreadTimes
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import step_noun
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct_codes
@@ -130,9 +131,11 @@ def _candidate(trace: Trace, target: str) -> SpeedupCandidate | None:
     if part.edges.any():
         calls = distinct(graph.edges.call[part.edges])
         calls = calls[_in_typical_steps(trace, trace.events.start[calls])]
-        waking = (path.kind == PathSegmentKind.WAKE_UP) & np.isin(path.ref, calls)
+        waking = np.flatnonzero(path.kind == PathSegmentKind.WAKE_UP)
+        at = np.searchsorted(calls, path.ref[waking])
+        found = np.append(calls, NO_CODE)[at] == path.ref[waking]
         spent = np.zeros(len(calls), np.int64)
-        np.add.at(spent, np.searchsorted(calls, path.ref[waking]), (path.end - path.begin)[waking])
+        np.add.at(spent, at[found], (path.end - path.begin)[waking[found]])
         slack_ns = slacks.points[graph.edges.target[part.edges]]
         return _candidate_with_calls(target, int(spent.sum()), calls, spent, slack_ns)
     calls = part.rows[_in_typical_steps(trace, trace.events.start[part.rows])]
@@ -202,13 +205,17 @@ def _host_path_time(trace: Trace, target: str, rows: Int32) -> int:
         loading = segments.category == HOST_CATEGORIES.index("data_loading")
         loading &= recorded_spans(trace).typical[segments.step]
         return int((segments.end - segments.begin)[loading].sum())
-    begin, finish, thread = trace.events.start[rows], ends_of(trace, rows), trace.events.thread[rows]
-    total = 0
-    for code, intervals in _path_by_thread(trace):
-        mine = thread == code
-        if mine.any():
-            total += int(covered_time(merge(begin[mine], finish[mine]), intervals.starts, intervals.ends).sum())
-    return total
+    return int(covered_between(trace, rows, _path_borders(trace))[1::2].sum())
+
+
+@derived
+def _path_borders(trace: Trace) -> ThreadTimes:
+    """Return when the path of the typical steps comes to each thread and leaves it, in turn."""
+    parts, chain = _path_by_thread(trace), np.full(len(trace.threads), NO_CODE, np.int32)
+    chain[[code for code, _ in parts]] = np.arange(len(parts))
+    borders = [np.stack(intervals, axis=1).ravel() for _, intervals in parts]
+    bounds = np.cumsum([0, *map(len, borders)])
+    return ThreadTimes(chain, np.concatenate([np.empty(0, np.int64), *borders]), bounds)
 
 
 @derived

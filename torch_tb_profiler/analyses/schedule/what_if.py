@@ -33,10 +33,10 @@ from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.communication.events import collective_from_kernel, is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, ends_of, event_kinds, rows_of_kind
 from torch_tb_profiler.model.schedule.blocking import WaitKind
-from torch_tb_profiler.model.schedule.compiled import schedule_functions
+from torch_tb_profiler.model.schedule.compiled import ThreadTimes, schedule_functions
 from torch_tb_profiler.model.schedule.replay import replay
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE, Schedule, schedule
-from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, name_mask, rows_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, name_mask, rows_mask
 
 UNNAMED_TARGETS = ("data_loading", "allocator", "wait", "communication", "host", "device")
 """Targets without a name."""
@@ -147,7 +147,7 @@ def parse_target(trace: Trace, target: str) -> WhatIfTarget:
     if kind in ("device", "communication", "kernel", "collective"):
         items = _items_of_target(trace, kind, name)
         if items.any():
-            return _target_of(trace, items=items, device=np.where(items, graph.items.end - graph.items.start, 0))
+            return _target_of(trace, items=items, device=_item_lengths(trace) * items)
     elif kind == "sync":
         edges = (graph.edges.call >= 0) & (sync_names(trace) == string_code(trace, name))
         if edges.any():
@@ -273,16 +273,27 @@ def _empty_target(trace: Trace) -> WhatIfTarget:
 
 
 def _items_of_target(trace: Trace, kind: str, name: str) -> Bool:
-    rows = schedule(trace).items.row
-    communicates: Bool = is_communication_kernel(trace)[rows]
+    names, communicates = _item_names(trace)
     mine: Bool = communicates if kind in ("communication", "collective") else ~communicates
-    names = trace.events.name[rows]
     if kind == "kernel":
         mine = mine & (names == string_code(trace, name))
     elif kind == "collective":
         named = name_mask(trace.strings, lambda text: collective_from_kernel(text) == name, names[communicates])
         mine = mine & named[names]
     return mine
+
+
+@derived
+def _item_names(trace: Trace) -> tuple[Int32, Bool]:
+    """Return (the name of each item, whether it communicates)."""
+    rows = schedule(trace).items.row
+    return trace.events.name[rows], is_communication_kernel(trace)[rows]
+
+
+@derived
+def _item_lengths(trace: Trace) -> Int64:
+    items = schedule(trace).items
+    return items.end - items.start
 
 
 def _slices_of_target(trace: Trace, kind: str, name: str) -> Int32:
@@ -315,14 +326,33 @@ def _rows_by_name(trace: Trace, *allowed: Kind) -> tuple[Int32, Int64]:
 
 def _host_time_between_points(trace: Trace, rows: Int32) -> Int64:
     """Return ns that these slices cover between each point and the point before: int64[p]."""
-    points = schedule(trace).points
-    time = np.zeros(len(points), np.int64)
-    begin, end, thread = trace.events.start[rows], ends_of(trace, rows), trace.events.thread[rows]
-    for code in points.threads.tolist():
-        mine = thread == code
+    return covered_between(trace, rows, _times_of_points(trace))
+
+
+@derived
+def _times_of_points(trace: Trace) -> ThreadTimes:
+    points, chain = schedule(trace).points, np.full(len(trace.threads), NO_CODE, np.int32)
+    chain[points.threads] = np.arange(len(points.threads))
+    return ThreadTimes(chain, points.time, points.bounds)
+
+
+def covered_between(trace: Trace, rows: Int32, of_threads: ThreadTimes) -> Int64:
+    """Return ns that slices cover between each time of their thread and the one before; 0 for the first."""
+    events, (chain, times, bounds) = trace.events, of_threads
+    if (functions := schedule_functions()) is not None:
+        columns = events.start, events.duration, events.thread, of_threads
+        found = functions.cover(rows, *columns)
+        if found is None:  # they nearly ascend, for which a stable sort is ten times faster than another
+            found = functions.cover(rows[np.argsort(events.start[rows], kind="stable")], *columns)
+        if found is not None:
+            return found
+    covered = np.zeros(len(times), np.int64)
+    begin, end, owner = events.start[rows], ends_of(trace, rows), chain[events.thread[rows]]
+    for number, (low, high) in enumerate(pairwise(bounds.tolist())):
+        mine = owner == number
         if mine.any():
-            _fill_covered_times(trace, time, code, merge(begin[mine], end[mine]))
-    return time
+            covered[low + 1 : high] = covered_time_between(merge(begin[mine], end[mine]), times[low:high])
+    return covered
 
 
 def _fill_covered_times(trace: Trace, time: Int64, thread: int, during: Intervals) -> None:

@@ -21,8 +21,8 @@ from torch_tb_profiler.analyses.tracks.events import drawable_mask
 from torch_tb_profiler.analyses.tracks.roles import Role
 from torch_tb_profiler.analyses.tracks.tracks import track_of, tracks, tracks_of
 from torch_tb_profiler.base.intervals import Intervals, covered_time
-from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.calls.nesting import nest, nesting_order, place_on_one_axis
+from torch_tb_profiler.base.memo import derived, derived_before
+from torch_tb_profiler.model.calls.nesting import active_functions, nest, nesting_order, place_on_one_axis
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace
 
@@ -47,64 +47,93 @@ class Lanes(msgspec.Struct, frozen=True):
     depth: Int32
     root: Bool
 
-    def depths(self, tracks: int) -> list[int]:
-        """Count the lanes of each track."""
-        counts: list[int] = np.bincount(self.track, minlength=tracks).tolist()
-        return counts
-
-    def count_side_slices(self) -> int:
-        """Count the slices on side stacks."""
-        stack = np.cumsum(self.root) - 1
-        is_side = stack[np.searchsorted(self.track, self.track)] < stack
-        return int(np.diff(self.bounds)[is_side].sum())
-
     def of_tracks(self, tracks: Sequence[int]) -> Int64:
         """Return int64[m], the lanes of some tracks, ascending."""
         return np.flatnonzero(np.isin(self.track, tracks))
 
 
+class LaneCounts(NamedTuple):
+    """The number of lanes of each track, and the number of slices on side stacks."""
+
+    depths: list[int]
+    side_slices: int
+
+
+class _Nesting(NamedTuple):
+    """The stack and the depth of slices, which come by stack, track, start, longer first; columns of length k."""
+
+    rows: Int32
+    track: Int32
+    stack: Int32
+    depth: Int32
+
+
 @derived
 def lanes(trace: Trace, python: bool) -> Lanes:
     """Arrange all slices and instants in lanes; Python frames only if `python`."""
+    return _arrange(trace, python)
+
+
+@derived
+def count_lanes(trace: Trace, python: bool) -> LaneCounts:
+    """Count the lanes of each track, if need be without putting slices in order."""
+    layout, count = derived_before(trace, lanes, python), len(tracks(trace).tracks)
+    if layout is not None:
+        stack = np.cumsum(layout.root) - 1
+        is_side = stack[np.searchsorted(layout.track, layout.track)] < stack
+        side_slices = int(np.diff(layout.bounds)[is_side].sum())
+        return LaneCounts(np.bincount(layout.track, minlength=count).tolist(), side_slices)
+    nesting = _nest(trace, python)
+    lane, size = _number_lanes(nesting, count)
+    used = np.zeros(size * count, np.bool_)
+    used[lane] = True
+    return LaneCounts(used.reshape(count, size).sum(1).tolist(), int((nesting.stack > 0).sum()))
+
+
+def _nest(trace: Trace, python: bool) -> _Nesting:
     mask = drawable_mask(trace)
     if not python:
         mask &= event_kinds(trace) != Kind.PYTHON
-    return _arrange(trace, np.flatnonzero(mask).astype(np.int32))
-
-
-def _arrange(trace: Trace, rows: Int32) -> Lanes:
-    start, finish = trace.events.start, event_ends(trace)
-    parts: list[tuple[Int32, Int32, Int64]] = []  # rows, track, depth; one entry per stack
+    rows = np.flatnonzero(mask).astype(np.int32)
+    start, finish, track_of_row = trace.events.start, event_ends(trace), np.full(len(trace), NO_CODE, np.int32)
+    track_of_row[rows] = tracks_of(trace, rows)
+    if compiled := active_functions():
+        rows, _, depth, stack = compiled.tree(rows, start, finish, track_of_row, len(tracks(trace).tracks))
+        return _Nesting(rows, track_of_row[rows], stack[rows], depth[rows])
+    none = np.empty(0, np.int32)
+    parts = [_Nesting(none, none, none, none)]  # one more per stack
     while len(rows):
-        track = tracks_of(trace, rows)
-        begin, end = place_on_one_axis(start[rows], finish[rows], track)
+        begin, end = place_on_one_axis(start[rows], finish[rows], track_of_row[rows])
         order = nesting_order(begin, end)
-        rows, track = rows[order], track[order]
-        _, depth, fits = nest(begin[order], end[order])
-        if fits.all():
-            parts.append((rows, track, depth))
-            break
-        parts.append((rows[fits], track[fits], depth[fits]))
+        rows = rows[order]
+        _, level, fits = nest(begin[order], end[order])
+        nested, stack = rows[fits], np.full(int(fits.sum()), len(parts) - 1, np.int32)
+        parts.append(_Nesting(nested, track_of_row[nested], stack, level[fits].astype(np.int32)))
         rows = rows[~fits]
-    return _join(trace, parts)
+    return _Nesting(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _join(trace: Trace, parts: list[tuple[Int32, Int32, Int64]]) -> Lanes:
-    if not parts:
-        no_times, no_rows = np.empty(0, np.int64), np.empty(0, np.int32)
-        no_roots = np.empty(0, np.bool_)
-        return Lanes(no_rows, no_times, no_times, np.zeros(1, np.int64), no_rows, no_rows, no_roots)
-    # One integer per (track, stack, depth): sorting by it gathers the lanes, each in order of time already.
-    levels, stacks = 1 + max(int(depth.max(initial=0)) for _, _, depth in parts), len(parts)
-    key = np.concatenate(
-        [(track * np.int64(stacks) + stack) * levels + depth for stack, (_, track, depth) in enumerate(parts)]
-    )
-    order = np.argsort(key.astype(np.uint16) if key.max(initial=0) < 2**16 else key, kind="stable")
-    key = key[order]
-    first = np.flatnonzero(np.diff(key, prepend=-1))
-    distinct = key[first]
-    track = (distinct // (stacks * levels)).astype(np.int32)
-    rows = np.concatenate([rows for rows, _, _ in parts])[order]
+def _number_lanes(nesting: _Nesting, tracks: int) -> tuple[Int64, int]:
+    """Return (the number of each slice's lane, by track, stack and depth; how many numbers a track has)."""
+    stacks, levels = 1 + int(nesting.stack.max(initial=0)), 1 + int(nesting.depth.max(initial=0))
+    size = stacks * levels
+    dtype = np.uint16 if size * tracks < 2**16 else np.int64  # numpy sorts sixteen bits by radix
+    lane = nesting.track.astype(dtype) * dtype(size)
+    lane += nesting.stack.astype(dtype) * dtype(levels)
+    lane += nesting.depth.astype(dtype)
+    return lane, size
+
+
+def _arrange(trace: Trace, python: bool) -> Lanes:
+    nesting = _nest(trace, python)
+    lane, size = _number_lanes(nesting, len(tracks(trace).tracks))
+    # Sorting by its number gathers each lane, in order of time already.
+    order = np.argsort(lane, kind="stable")
+    lane = lane[order]
+    first = np.flatnonzero(lane[1:] != lane[:-1]) + 1 if len(lane) else np.empty(0, np.int64)
+    first = np.append(np.zeros(min(len(lane), 1), np.int64), first)
+    rows = nesting.rows[order]
+    track, depth = nesting.track[order[first]], nesting.depth[order[first]]
     return Lanes(
         rows=rows,
         start=trace.events.start[rows],
@@ -112,7 +141,7 @@ def _join(trace: Trace, parts: list[tuple[Int32, Int32, Int64]]) -> Lanes:
         bounds=np.append(first, len(rows)),
         track=track,
         depth=(np.arange(len(track)) - np.searchsorted(track, track)).astype(np.int32),
-        root=distinct % levels == 0,
+        root=depth == 0,
     )
 
 

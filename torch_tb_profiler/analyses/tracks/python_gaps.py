@@ -19,6 +19,7 @@ import numpy as np
 from torch_tb_profiler.analyses.tracks.events import all_slices
 from torch_tb_profiler.analyses.tracks.lanes import Lanes, depth_of, lanes
 from torch_tb_profiler.analyses.tracks.tracks import tracks, tracks_of
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, merge, subtract
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.nesting import nest, nesting_order
@@ -38,10 +39,10 @@ def frames_between_operators(trace: Trace) -> Lanes:
     """
     rows = np.flatnonzero((event_kinds(trace) == Kind.PYTHON) & all_slices(trace)).astype(np.int32)
     rows = rows[trace.events.start[rows] != ABSENT]
-    track, visible = tracks_of(trace, rows), set(lanes(trace, False).track.tolist())
+    track, visible = tracks_of(trace, rows), set(lanes(trace, False).track.tolist()) if len(rows) else set()
     found = [
         (id, _parts_of_track(trace, id, rows[track == id]))
-        for id in np.unique(track).tolist()
+        for id in distinct_numbers(track)
         if id in visible or tracks(trace).tracks[id].role == "main"
     ]
     no_rows, no_times = np.empty(0, np.int32), np.empty(0, np.int64)

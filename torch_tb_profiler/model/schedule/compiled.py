@@ -38,6 +38,19 @@ class IdleGaps(NamedTuple):
     unrecorded: int
 
 
+class ThreadTimes(NamedTuple):
+    """Times of threads; those of one ascend.
+
+    chain   int32[threads]   which times a thread has, NO_CODE for none
+    times   int64[k]
+    bounds  int64[c + 1]     chain i has times[bounds[i]:bounds[i + 1]]
+    """
+
+    chain: Int32
+    times: Int64
+    bounds: Int64
+
+
 class ScheduleFunctions(NamedTuple):
     """Functions in C with the results of those in Python.
 
@@ -50,6 +63,8 @@ class ScheduleFunctions(NamedTuple):
     idle    `segments.idle_segments`: gaps -> (begin, end, row, gap, step, cause) of each piece, by begin
     during  `what_if.host_time_targets`: (times of points that ascend; starts, ends and numbers of intervals;
             sums), to which it adds, in the row of each number, what lies between each point and the one before
+    cover   `what_if.covered_between`: (rows of slices; start, duration and thread of all events; times) -> what
+            the slices cover between each time and the one before, None if they don't ascend by start
     """
 
     plan: Callable[[Schedule], Int64 | None]
@@ -60,6 +75,7 @@ class ScheduleFunctions(NamedTuple):
     ]
     idle: Callable[[IdleGaps], tuple[Int64, Int64, Int32, Int32, Int32, Int8]]
     during: Callable[[Int64, Int64, Int64, Int32, Int64], None]
+    cover: Callable[[Int32, Int64, Int64, Int32, ThreadTimes], Int64 | None]
 
 
 _functions: ScheduleFunctions | None = None

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_enabled
-from torch_tb_profiler.model.schedule.compiled import IdleGaps, ScheduleFunctions
+from torch_tb_profiler.model.schedule.compiled import IdleGaps, ScheduleFunctions, ThreadTimes
 from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64
 
@@ -21,7 +21,7 @@ _SIZE, _POINTER = ctypes.c_size_t, ctypes.c_void_p
 LIBRARY = CompiledLibrary(
     "schedule",
     "schedule",
-    2,
+    3,
     {
         "schedule_abi": (ctypes.c_uint32,),
         "schedule_say_crash": (None, ctypes.c_char_p),
@@ -31,6 +31,7 @@ LIBRARY = CompiledLibrary(
         "schedule_split": (_SIZE, *[_POINTER] * 5, _SIZE, *[_POINTER] * 8),
         "schedule_idle": (_SIZE, *[_POINTER] * 8),
         "schedule_during": (None, _POINTER, _SIZE, *[_POINTER] * 3, _SIZE, _POINTER, _SIZE),
+        "schedule_cover": (ctypes.c_int, *[_POINTER] * 2, _SIZE, *[_POINTER] * 2),
     },
 )
 
@@ -79,6 +80,15 @@ class _Gaps(ctypes.Structure):
     )
 
 
+class _Cover(ctypes.Structure):
+    """`Cover` of native/schedule.c."""
+
+    _fields_ = (
+        *((name, ctypes.c_uint64) for name in ("events", "threads", "chains")),
+        *((name, ctypes.c_void_p) for name in ("start", "duration", "thread", "chain", "times", "bounds")),
+    )
+
+
 def schedule_functions() -> ScheduleFunctions | None:
     """Return the functions of the library, or None if it is missing or not enabled in this process."""
     library = _open_library() if is_enabled() else None
@@ -86,7 +96,13 @@ def schedule_functions() -> ScheduleFunctions | None:
         return None
     functions = _Functions(library)
     return ScheduleFunctions(
-        functions.plan, functions.replay, functions.latest, functions.split, functions.idle, functions.during
+        functions.plan,
+        functions.replay,
+        functions.latest,
+        functions.split,
+        functions.idle,
+        functions.during,
+        functions.cover,
     )
 
 
@@ -241,6 +257,24 @@ class _Functions:
             _address(sums),
             sums.strides[0] // 8,
         )
+
+    def cover(self, rows: Int32, start: Int64, duration: Int64, thread: Int32, times: ThreadTimes) -> Int64 | None:
+        events, (chain, instants, bounds) = len(start), times
+        chains = len(bounds) - 1
+        if bounds[0] != 0 or bounds[-1] != len(instants) or (np.diff(bounds) < 0).any():
+            raise ValueError("the bounds are not those of the times")
+        columns = (
+            *(_checked(each, np.int64, events) for each in (start, duration)),
+            *(_checked(each, np.int32, len(each)) for each in (thread, chain)),
+            *(_checked(each, np.int64, len(each)) for each in (instants, bounds)),
+        )
+        if len(thread) != events:
+            raise ValueError(f"{len(thread)} threads of {events} events")
+        rows = _checked(rows, np.int32, len(rows))
+        given = _Cover(events, len(chain), chains, *map(_address, columns))
+        room, sums = np.empty(3 * chains, np.int64), np.zeros(len(instants), np.int64)
+        arguments = _address(rows), len(rows), _address(room), _address(sums)
+        return sums if self._library.schedule_cover(ctypes.byref(given), *arguments) else None
 
 
 def _chains(graph: Schedule) -> int:

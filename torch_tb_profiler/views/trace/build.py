@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.idle.device_time import DEVICE_TIME_CATEGORIES
@@ -10,7 +12,7 @@ from torch_tb_profiler.analyses.timeline.counters import CounterSeries, all_seri
 from torch_tb_profiler.analyses.timeline.window import recorded_device_usage
 from torch_tb_profiler.analyses.tracks.events import FLOW_PHASES, count_other, count_phases
 from torch_tb_profiler.analyses.tracks.extent import extent, opening_extent
-from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes
+from torch_tb_profiler.analyses.tracks.lanes import LaneCounts, count_lanes
 from torch_tb_profiler.analyses.tracks.python_gaps import frames_between_operators
 from torch_tb_profiler.analyses.tracks.tracks import Track, device_labels, tracks
 from torch_tb_profiler.base.grammar import capitalize
@@ -55,12 +57,14 @@ _RULER = TraceTrack(
 def build(trace: Trace, params: TraceParams) -> TracePayload:
     """Build the payload of the timeline: tracks in display order, steps, and counts."""
     recording, opening = extent(trace), opening_extent(trace)
-    layout, table = lanes(trace, params.python), steps(trace)
+    # The lanes of these frames may need those of all slices, which are then counted in no time.
+    between = () if params.python else _depths_between(trace)
+    arranged, table = count_lanes(trace, params.python), steps(trace)
     groups = [TraceGroup(group.kind, group.name, group.pid, group.device) for group in tracks(trace).groups]
     series, wall = all_series(trace), trace.wall_start_ns
     if any(counter.group is None for counter in series):
         groups.append(TraceGroup("counters", "Counters", "", None))
-    counts = _counts(trace, layout, recording.outside)
+    counts = _counts(trace, arranged, recording.outside)
     if is_truncated(trace.health):
         headline = truncation_sentence()
     else:
@@ -76,7 +80,7 @@ def build(trace: Trace, params: TraceParams) -> TracePayload:
         first_begin_ns=opening.begin,
         first_end_ns=opening.end,
         groups=groups,
-        tracks=_tracks(trace, layout, params.python, series, len(groups) - 1),
+        tracks=_tracks(trace, _depths(arranged, between), series, len(groups) - 1),
         counts=counts,
         steps=_steps(table),
         steps_recorded=table.recorded,
@@ -104,10 +108,9 @@ def _steps(table: Steps) -> list[TraceStep]:
 
 
 def _tracks(
-    trace: Trace, layout: Lanes, python: bool, series: tuple[CounterSeries, ...], last_group: int
+    trace: Trace, depths: Sequence[int], series: tuple[CounterSeries, ...], last_group: int
 ) -> list[TraceTrack]:
     slice_tracks = tracks(trace).tracks
-    depths = _depths(trace, layout, len(slice_tracks), python)
     rows = [_blame_track(trace, id, device) for device, id in blame_tracks(trace)]
     rows += [_slice_track(trace, id, track, depths[id]) for id, track in enumerate(slice_tracks)]
     rows += [
@@ -120,13 +123,17 @@ def _tracks(
     return [replace(_RULER, id=counter_id(trace, len(series)), name=name), *rows]
 
 
-def _depths(trace: Trace, layout: Lanes, count: int, python: bool) -> list[int]:
+def _depths_between(trace: Trace) -> Iterable[tuple[int, int]]:
+    """Return (track, depth) of each lane of the Python frames that are drawn between operators."""
+    frames = frames_between_operators(trace)
+    return zip(frames.track.tolist(), frames.depth.tolist(), strict=True)
+
+
+def _depths(arranged: LaneCounts, between: Iterable[tuple[int, int]]) -> list[int]:
     """Return the number of lanes of each track, with those of the Python frames between operators."""
-    depths = layout.depths(count)
-    if not python:
-        frames = frames_between_operators(trace)
-        for track, depth in zip(frames.track.tolist(), frames.depth.tolist(), strict=True):
-            depths[track] = max(depths[track], depth + 1)
+    depths = [*arranged.depths]
+    for track, depth in between:
+        depths[track] = max(depths[track], depth + 1)
     return depths
 
 
@@ -173,7 +180,7 @@ def _counter_track(id: int, series: CounterSeries, group: int) -> TraceTrack:
     )
 
 
-def _counts(trace: Trace, layout: Lanes, outside: int) -> TraceCounts:
+def _counts(trace: Trace, arranged: LaneCounts, outside: int) -> TraceCounts:
     slice_tracks = tracks(trace).tracks
     return TraceCounts(
         slices=sum(track.slices for track in slice_tracks),
@@ -183,6 +190,6 @@ def _counts(trace: Trace, layout: Lanes, outside: int) -> TraceCounts:
         flows=count_phases(trace, FLOW_PHASES),
         untimed=sum(track.untimed for track in slice_tracks),
         outside=outside,
-        side=layout.count_side_slices(),
+        side=arranged.side_slices,
         other=count_other(trace),
     )
