@@ -33,17 +33,17 @@ def release_memory() -> None:
         global _is_recycling
         if _is_recycling:
             _is_recycling = False
-            recycle_small_arrays()
+            recycle_small_arrays(_KEPT_BYTES)
 
 
-def recycle_small_arrays() -> None:
+def recycle_small_arrays(kept_bytes: int = 1 << 25) -> None:
     """Keep freed arrays in this process for the next ones, except for large ones (glibc).
 
-    Nothing changes in a process that recycles all memory.
+    It keeps about `kept_bytes` at most. Nothing changes in a process that recycles all memory.
     """
     if not _is_recycling and sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(_M_MMAP_THRESHOLD, _LARGE_ARRAY_BYTES)
-        libc.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
+        libc.mallopt(_M_TRIM_THRESHOLD, kept_bytes)
 
 
 # From malloc.h of glibc; other C libraries have no such options.

@@ -91,9 +91,13 @@ class IdleTable(msgspec.Struct, frozen=True):
     def count_gaps(self, rows: Sequence[int]) -> int:
         """Return how many gaps have a segment of any of these rows."""
         seen = np.zeros(len(self.segments.gaps.begin), np.bool_)
-        for row in rows:
-            seen[self.segments.gap[self.members(row)]] = True
+        seen[self.segments.gap[self.members(*rows)]] = True
         return int(seen.sum())
+
+    def count_gaps_by_cause(self) -> Int64:
+        """Return how many gaps have a segment of each Cause."""
+        by_cause = Groups(self.segments.cause[self.chosen].astype(np.int64), np.zeros(len(Cause), np.int64))
+        return count_pairs(by_cause, None, self.segments.gap[self.chosen], len(self.segments.gaps.begin))
 
 
 class IdleGains(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.schedule.causes import LAUNCH_BOUND_CAUSES
+from torch_tb_profiler.analyses.schedule.causes import LAUNCH_BOUND_CAUSES, Cause
 from torch_tb_profiler.analyses.schedule.gaps import complete_step_windows, items_by_start
 from torch_tb_profiler.analyses.schedule.segments import idle_segments
 from torch_tb_profiler.analyses.shared.grouping import group, order_statistics
@@ -153,13 +153,16 @@ def launch_pace(trace: Trace, device: int) -> LaunchPace:
     inside = covered_time(complete_step_windows(steps(trace)), items.start, items.start + 1) > 0
     calls = distinct_codes(items.call[inside])
     thread, start = trace.events.thread[calls], trace.events.start[calls]
-    order = np.lexsort((start, thread))
+    order = np.argsort(start, kind="stable")  # they nearly ascend: faster than sorting by two keys
+    order = order[np.argsort(thread[order], kind="stable")]
     between = np.diff(start[order])[np.diff(thread[order]) == 0]
     duration = (items.end - items.start)[inside]
     is_short = idle.gaps.end - idle.gaps.begin <= MAX_LAUNCH_GAP_NS
     caught_up = is_short & (idle.gaps.emptied_by < 0)
-    launching = np.isin(idle.cause, LAUNCH_BOUND_CAUSES) & caught_up[idle.gap]
-    launch_bound_ns = int(idle.length[launching].sum())
+    is_launching = np.zeros(len(Cause), np.bool_)
+    is_launching[list(LAUNCH_BOUND_CAUSES)] = True
+    launching = is_launching[idle.cause] & caught_up[idle.gap]
+    launch_bound_ns = int(np.sum(idle.length, where=launching))
     idle_ns = int((idle.gaps.end - idle.gaps.begin).sum())
     return LaunchPace(
         launch_ns=median(between) if len(between) else None,

@@ -61,17 +61,17 @@ def group(*keys: Int32 | Int64) -> Groups:
     return Groups(rank[which], first[order])
 
 
-def count_pairs(groups: Groups, order: Int64, values: Int32 | Int64, count: int) -> Int64:
+def count_pairs(groups: Groups, order: Int64 | None, values: Int32 | Int64, count: int) -> Int64:
     """Return int64[g]: how many distinct values, which lie in 0..count-1, the calls of each group have.
 
-    order  `groups.order()`
+    order  `groups.order()`, if it is known
     """
     ascend = bool((values[1:] >= values[:-1]).all())
     if ascend and count < 2**31 and (functions := column_functions(len(values))):
         return functions.changes(groups.which, values.astype(np.int32, copy=False), len(groups))
     pairs = groups.which * count + values
     # Values that ascend do so in each group, too, so that nothing has to be sorted.
-    pairs = pairs[order] if ascend else np.sort(pairs)
+    pairs = pairs[groups.order() if order is None else order] if ascend else np.sort(pairs)
     first = np.append(True, pairs[1:] != pairs[:-1]) if len(pairs) else np.empty(0, np.bool_)
     return np.bincount(pairs[first] // max(count, 1), minlength=len(groups))
 

@@ -268,8 +268,9 @@ def _cause_totals(table: IdleTable, gains: Mapping[int, float]) -> list[IdleCaus
     rows_of_cause: dict[int, list[int]] = {}
     for row, cause in enumerate(table.cause.tolist()):
         rows_of_cause.setdefault(cause, []).append(row)
+    gaps = table.count_gaps_by_cause().tolist()
     totals = [
-        IdleCauseTotal(CAUSE_NAMES[cause], int(table.time[rows].sum()), table.count_gaps(rows), gains.get(cause))
+        IdleCauseTotal(CAUSE_NAMES[cause], int(table.time[rows].sum()), gaps[cause], gains.get(cause))
         for cause, rows in rows_of_cause.items()
     ]
     return sorted(totals, key=lambda total: -total.time_ns)
