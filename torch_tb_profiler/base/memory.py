@@ -36,7 +36,7 @@ def release_memory() -> None:
             recycle_small_arrays(_KEPT_BYTES)
 
 
-def recycle_small_arrays(kept_bytes: int = 1 << 25) -> None:
+def recycle_small_arrays(kept_bytes: int = 1 << 26) -> None:
     """Keep freed arrays in this process for the next ones, except for large ones (glibc).
 
     It keeps about `kept_bytes` at most. Nothing changes in a process that recycles all memory.

@@ -42,8 +42,7 @@ class IdleTable(msgspec.Struct, frozen=True):
     segments     the idle segments of the device or stream
     counted      bool[steps]: the chosen steps, of which the table tells
     groups       the rows before they are sorted; `order` has the group of each row
-    selected     positions of the segments in the chosen steps
-    by_group     indices into `selected`, by group; group g has by_group[bounds[g]:bounds[g + 1]]
+    selected     positions of the segments in the chosen steps, None if all are
     cause        int8   a Cause
     subject      None where nothing is recorded, and for `emptied_by` where the device caught up with the host
     event        int32  the event to blame for the longest segment, NO_CODE if nothing is recorded
@@ -58,9 +57,7 @@ class IdleTable(msgspec.Struct, frozen=True):
     segments: IdleSegments
     counted: Bool
     groups: Groups
-    selected: Int64
-    by_group: Int64
-    bounds: Int64
+    selected: Int64 | None
     order: Int64
     cause: Int8
     subject: tuple[str | None, ...]
@@ -76,17 +73,14 @@ class IdleTable(msgspec.Struct, frozen=True):
     @property
     def chosen(self) -> Int64 | slice:
         """What selects the segments in the chosen steps; without copies if that is all of them."""
-        return slice(None) if len(self.selected) == len(self.segments.begin) else self.selected
+        return slice(None) if self.selected is None else self.selected
 
     def members(self, *rows: int) -> Int64:
         """Return the positions in `segments` of the segments of these rows, ascending."""
-        chosen = self.order[list(rows)]
-        if len(chosen) == 1:
-            number = int(chosen[0])
-            return self.selected[self.by_group[self.bounds[number] : self.bounds[number + 1]]]
         mine = np.zeros(len(self.groups), np.bool_)
-        mine[chosen] = True
-        return self.selected[mine[self.groups.which]]
+        mine[self.order[list(rows)]] = True
+        found = np.flatnonzero(mine[self.groups.which])
+        return found if self.selected is None else self.selected[found]
 
     def count_gaps(self, rows: Sequence[int]) -> int:
         """Return how many gaps have a segment of any of these rows."""
@@ -112,8 +106,9 @@ def idle_table(trace: Trace, device: int, stream: int | None, by: SubjectKind, s
     """Return the idle time of a device or stream; raise NotFoundError if `step` isn't a complete step."""
     idle = idle_segments(trace, device, stream)
     counted = counted_steps(trace, step)
-    selected = np.flatnonzero(counted[idle.step])
-    chosen = slice(None) if len(selected) == len(idle.step) else selected  # all: views instead of copies
+    is_chosen = counted[idle.step]
+    selected = None if is_chosen.all() else np.flatnonzero(is_chosen)
+    chosen = slice(None) if selected is None else selected  # all: views instead of copies
     code, texts = _subjects(trace, idle, by)
     groups = group(idle.cause[chosen].astype(np.int32) * (len(texts) + 1) + (code[chosen] + 1))
     by_group = groups.order()
@@ -121,7 +116,9 @@ def idle_table(trace: Trace, device: int, stream: int | None, by: SubjectKind, s
     time = groups.sums(length)
     order = np.argsort(-time, kind="stable")
     statistics = order_statistics(groups, length, 0.5, order=by_group)
-    top = selected[statistics.largest[order]]
+    top = statistics.largest[order]
+    if selected is not None:
+        top = selected[top]
     drained_by = idle.gaps.emptied_by[idle.gap[chosen]]
     emptied_by, emptied_time = _queue_drains(trace, groups, drained_by, length)
     gaps = count_pairs(groups, by_group, idle.gap[chosen], len(idle.gaps.begin))
@@ -130,8 +127,6 @@ def idle_table(trace: Trace, device: int, stream: int | None, by: SubjectKind, s
         counted=counted,
         groups=groups,
         selected=selected,
-        by_group=by_group,
-        bounds=np.append(0, np.cumsum(groups.counts)),
         order=order,
         cause=idle.cause[top],
         subject=tuple(texts[text] if text >= 0 else None for text in code[top].tolist()),

@@ -20,6 +20,9 @@ from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, 
 _MIN_MEMBERS_TO_SELECT = 1_000
 """Calls per group from which selecting a few of each group is faster than sorting all calls."""
 
+_VALUES_AT_ONCE = 1 << 18
+"""Values that are compared with the largest of their group at once, which bounds the memory."""
+
 
 class Groups(msgspec.Struct, frozen=True):
     """Groups of calls. `which` int64[k]: the group of each call; `first` int64[g]: index of the first call."""
@@ -155,9 +158,11 @@ def order_statistics(groups: Groups, values: Int64, *shares: float, order: Int64
     for at, (below, above) in zip(places, around, strict=True):
         quantiles.append(ordered[begin + below] + (ordered[begin + above] - ordered[begin + below]) * (at - below))
     most = ordered[begin + counts - 1]
-    candidates = np.flatnonzero(values == most[which])
     largest = np.empty(len(groups), np.int64)
-    largest[which[candidates]] = candidates  # the last write wins
+    for first in range(0, len(values), _VALUES_AT_ONCE):
+        part = slice(first, first + _VALUES_AT_ONCE)
+        candidates = first + np.flatnonzero(values[part] == most[which[part]])
+        largest[which[candidates]] = candidates  # the last write wins
     return OrderStatistics(ordered[begin], most, largest, quantiles)
 
 
