@@ -303,6 +303,47 @@ static Moments draw_moments(uint64_t count, uint64_t ranks, uint64_t stalls) {
     return (Moments){draw_narrow(count, ranks), draw_narrow(count, stalls + 1), draw_times(count)};
 }
 
+// Lets the moments of each level name stalls of earlier levels only.
+static void keep_in_turn(const Moments *moments, const int64_t *bounds, const int64_t *stall_bounds, const Job *job) {
+    for (uint64_t level = 0; level < job->levels; level++)
+        for (int64_t i = bounds[level]; i < bounds[level + 1]; i++) {
+            int32_t *stall = (int32_t *)&moments->stall[i];
+            if (*stall >= stall_bounds[level]) *stall = (int32_t)job->stalls;
+        }
+}
+
+// Replays again with few slots for each rank's stalls, if none is read before its turn: the result is the same. Says
+// whether it did.
+static bool check_slots(Job job, Scenarios given, size_t lanes) {
+    int32_t *ordinal = room_for(job.stalls, 4), *written = room_for(job.ranks, 4), *slot = room_for(job.stalls + 1, 4);
+    const int32_t *stalls[3] = {given.reached.stall, given.stalled.stall, given.final.stall};
+    const uint64_t counts[3] = {job.operations, job.stalls, job.finals};
+    memset(written, 0, job.ranks * 4);
+    const Moments moments[] = {given.reached, given.stalled, given.final};
+    int64_t kept = job_slots(&job, moments, ordinal, written);
+    uint64_t rows = job.ranks * (uint64_t)kept, bytes = job.ranks * lanes * 8;
+    for (uint64_t i = 0; kept && i < job.stalls; i++)
+        slot[i] = (int32_t)(given.stalled.member[i] * kept + ordinal[i] % kept);
+    slot[job.stalls] = (int32_t)rows, job.slot = slot;
+    Moments *made[] = {&given.reached, &given.stalled, &given.final};
+    for (int kind = 0; kind < 3; kind++) {
+        int32_t *moved = room_for(counts[kind], 4);
+        for (uint64_t i = 0; kept && i < counts[kind]; i++) moved[i] = slot[stalls[kind][i]];
+        made[kind]->stall = moved;
+    }
+    int64_t *earlier = given.earlier, *arrivals = given.arrivals;
+    given.earlier = zeros(job.ranks * lanes), given.arrivals = zeros(job.ranks * lanes);
+    given.ends = zeros((job.runs + 1) * lanes), given.resumed = zeros((rows + 1) * lanes);
+    if (kept) {
+        job_replay(&job, &given, lanes);
+        expect(!memcmp(given.earlier, earlier, bytes) && !memcmp(given.arrivals, arrivals, bytes));
+    }
+    for (int kind = 0; kind < 3; kind++) free((void *)made[kind]->stall);
+    free(ordinal), free(written), free(slot);
+    free(given.earlier), free(given.arrivals), free(given.ends), free(given.resumed);
+    return kept && job.stalls;
+}
+
 static void free_moments(Moments moments) {
     free((void *)moments.member), free((void *)moments.stall), free((void *)moments.saved);
 }
@@ -345,6 +386,8 @@ static void check_scenario(const Job *job, const Scenarios *given, size_t lanes,
     free(ends), free(resumed), free(arrivals), free(earlier);
 }
 
+static long in_turn;
+
 // Says whether the drawn job has a stall.
 static bool check_job(void) {
     Job job = {.levels = draw(LEVELS), .ranks = 1 + draw(RANKS)};
@@ -372,9 +415,17 @@ static bool check_job(void) {
         draw(2) ? draw_times(numbers * lanes) : NULL, zeros(job.ranks * lanes), zeros(job.ranks * lanes),
         zeros((job.runs + 1) * lanes), zeros((job.stalls + 1) * lanes),
     };
+    int32_t *slot = room_for(job.stalls, 4);
+    for (uint64_t i = 0; i < job.stalls; i++) slot[i] = (int32_t)i;
+    job.slot = slot;
+    if (draw(2)) {
+        keep_in_turn(&given.reached, bounds, stall_bounds, &job);
+        keep_in_turn(&given.stalled, stall_bounds, stall_bounds, &job);
+    }
     job_replay(&job, &given, lanes);
+    in_turn += check_slots(job, given, lanes);
     for (size_t at = 0; at < lanes; at++) check_scenario(&job, &given, lanes, at);
-    free(bounds), free(stall_bounds), free(run_begins), free((void *)job.number), free((void *)job.previous);
+    free(slot), free(bounds), free(stall_bounds), free(run_begins), free((void *)job.number), free((void *)job.previous);
     free((void *)job.slack), free((void *)job.gap), free((void *)job.waited), free((void *)job.last_arrival);
     free((void *)job.stall_length), free((void *)job.stall_run), free((void *)given.typical), free((void *)given.saving);
     free(given.earlier), free(given.arrivals), free(given.ends), free(given.resumed);
@@ -396,6 +447,6 @@ int main(int count, char **arguments) {
         check_sets();
         stalled += check_job();
     }
-    printf("%ld drawn, %ld with a stall\n", drawn, stalled);
+    printf("%ld drawn, %ld with a stall, %ld with all in turn\n", drawn, stalled, in_turn);
     return 0;
 }

@@ -19,6 +19,7 @@
 //     job_covered   how much time before each of some a set covers
 //     job_totals    how much time the intervals of each owner cover
 //     job_network   the operations in the order in which they are replayed, and what each one waits for
+//     job_slots     where the times of each rank's last stalls are kept while a job is replayed
 //     job_replay    how much earlier everything ends
 
 #include "bytes.h"
@@ -33,7 +34,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 7, LANES = 8 };
+enum { ABI = 8, LANES = 8 };
 
 API uint32_t job_abi(void) { return ABI; }
 
@@ -299,7 +300,8 @@ API void job_network(const Recorded *given, const NetworkRoom *room, Network *ma
     end_reading();
 }
 
-// Moments on ranks, by level: the rank, the stall before (the last one for none), and the work saved since that.
+// Moments on ranks, by level: the rank, the stall before (where its times are; the last row for none), and the work saved
+// since that.
 typedef struct {
     const int32_t *member, *stall;
     const int64_t *saved;
@@ -314,6 +316,7 @@ typedef struct {
     const int64_t *slack, *gap, *waited;
     const uint8_t *last_arrival;
     const int64_t *stall_run, *stall_length;
+    const int32_t *slot; // of stalls: where in `resumed` its times are
 } Job;
 
 typedef struct {
@@ -321,19 +324,55 @@ typedef struct {
     const uint8_t *typical; // [rank][scenario]
     const int64_t *saving;  // [number][scenario], may be NULL
     int64_t *earlier, *arrivals; // [rank][scenario]
-    int64_t *ends, *resumed;     // room, [run + 1][scenario] and [stall + 1][scenario], of which the last rows are 0
+    int64_t *ends, *resumed;     // room, [run + 1][scenario] and [slot + 1][scenario], of which the last rows are 0
 } Scenarios;
 
-static inline void add_saved(int64_t *times, int64_t saved, const uint8_t *typical, size_t lanes) {
+// A stall that is read after `written` stalls of its rank; false if it is none of those.
+static bool reaches_back(const int32_t *ordinal, const int32_t *member, int32_t stall, const int32_t *written, int64_t *most) {
+    int64_t back = (int64_t)written[member[stall]] - ordinal[stall];
+    if (ordinal[stall] < 0 || back <= 0) return false;
+    if (back > *most) *most = back;
+    return true;
+}
+
+// How many of the last stalls of a rank are read at most while the job is replayed, 0 if one is read before its turn. Of
+// the moments only the ranks of stalls and the numbers of the stalls before are read. `ordinal` gets which of its rank's
+// stalls each one is; `written` has a 0 for each rank.
+API int64_t job_slots(const Job *job, const Moments *moments, int32_t *ordinal, int32_t *written) {
+    const int32_t *member = moments[1].member, none = (int32_t)job->stalls;
+    int64_t most = 1;
+    bool in_turn = true;
+    begin_reading();
+    for (size_t i = 0; i < job->stalls; i++) ordinal[i] = -1;
+    for (size_t level = 0; level < job->levels; level++) {
+        for (int64_t i = job->bounds[level]; i < job->bounds[level + 1]; i++)
+            if (moments[0].stall[i] != none)
+                in_turn = in_turn && reaches_back(ordinal, member, moments[0].stall[i], written, &most);
+        for (int64_t i = job->stall_bounds[level]; i < job->stall_bounds[level + 1]; i++) {
+            if (moments[1].stall[i] != none)
+                in_turn = in_turn && reaches_back(ordinal, member, moments[1].stall[i], written, &most);
+            ordinal[i] = written[member[i]]++;
+        }
+    }
+    for (size_t i = 0; i < job->finals; i++)
+        if (moments[2].stall[i] != none)
+            in_turn = in_turn && reaches_back(ordinal, member, moments[2].stall[i], written, &most);
+    end_reading();
+    return in_turn ? most : 0;
+}
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE void add_saved(int64_t *times, int64_t saved, const uint8_t *typical, size_t lanes) {
     for (size_t at = 0; at < lanes; at++) times[at] = add(times[at], typical[at] ? saved : 0);
 }
 
-static inline void add_to_all(int64_t *times, int64_t time, size_t lanes) {
+INLINE void add_to_all(int64_t *times, int64_t time, size_t lanes) {
     for (size_t at = 0; at < lanes; at++) times[at] = add(times[at], time);
 }
 
 // Replays `lanes` scenarios. A level reads what the levels before it have written.
-static inline void replay(const Job *job, const Scenarios *given, size_t lanes) {
+INLINE void replay(const Job *job, const Scenarios *given, size_t lanes) {
     size_t run = 0;
     for (size_t level = 0; level < job->levels; level++) {
         for (size_t end = (size_t)job->bounds[level + 1]; run < job->runs && (size_t)job->run_begins[run] < end; run++) {
@@ -365,7 +404,7 @@ static inline void replay(const Job *job, const Scenarios *given, size_t lanes) 
             memcpy(&given->ends[run * lanes], ended, lanes * sizeof *ended);
         }
         for (size_t i = (size_t)job->stall_bounds[level]; i < (size_t)job->stall_bounds[level + 1]; i++) {
-            int64_t *resumed = &given->resumed[i * lanes], before[LANES];
+            int64_t *resumed = &given->resumed[(size_t)job->slot[i] * lanes], before[LANES];
             const int64_t *ended = &given->ends[(size_t)job->stall_run[i] * lanes];
             memcpy(before, &given->resumed[(size_t)given->stalled.stall[i] * lanes], lanes * sizeof *before);
             add_saved(before, given->stalled.saved[i], &given->typical[(size_t)given->stalled.member[i] * lanes], lanes);
@@ -381,11 +420,30 @@ static inline void replay(const Job *job, const Scenarios *given, size_t lanes) 
     }
 }
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+// Whether the processor and the system have registers of 32 bytes for numbers.
+static bool has_wide_registers(void) {
+    unsigned a, b, c, d, low, high;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE) || !(c & bit_AVX)) return false;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low & 6) == 6 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
+}
+
+__attribute__((target("avx2"))) static void replay_wide(const Job *job, const Scenarios *given) { replay(job, given, LANES); }
+#else
+static bool has_wide_registers(void) { return false; }
+
+static void replay_wide(const Job *job, const Scenarios *given) { replay(job, given, LANES); }
+#endif
+
 // Says how much earlier each rank's computation ends and reaches what waits for it, in 1 to LANES scenarios.
 API void job_replay(const Job *job, const Scenarios *given, size_t lanes) {
     begin_reading();
     // Loops of a known length are several times as fast.
-    if (lanes == LANES) replay(job, given, LANES);
+    if (lanes == LANES && has_wide_registers()) replay_wide(job, given);
+    else if (lanes == LANES) replay(job, given, LANES);
     else if (lanes == 1) replay(job, given, 1);
     else if (lanes < LANES) replay(job, given, lanes);
     end_reading();

@@ -58,7 +58,7 @@ class JobTable(msgspec.Struct, frozen=True):
     dtype: Column
     step: Int32
     timing: Column
-    sequence: Int64
+    sequence: Column
     source: Column
     target: Column
     issue: Column

@@ -156,16 +156,17 @@ def _matching_keys(job: DistributedJob) -> _MatchingKeys:
     addressed = is_message & map_kinds(
         lambda *ends: (ends[0] != ABSENT) & (ends[1] != ABSENT), table.source, table.target
     )
-    numbered = ~addressed & (table.sequence != ABSENT)
+    sequence = table.sequence[:]
+    numbered = ~addressed & (sequence != ABSENT)
     method = np.where(numbered, 0, np.where(addressed, 1, 2)).astype(np.int8)
     if numbered.all():
-        repeated = ordinals(np.zeros(len(table), np.bool_), table.member, table.group[:], table.sequence)
+        repeated = ordinals(np.zeros(len(table), np.bool_), table.member, table.group[:], sequence)
         none = np.zeros(len(table), np.bool_)
-        return _MatchingKeys(method, (table.group[:], table.sequence, repeated), none, none)
+        return _MatchingKeys(method, (table.group[:], sequence, repeated), none, none)
     values = np.zeros((5, len(table)), np.int64)
     values[0], values[1] = table.group[:], method
-    values[2, numbered] = table.sequence[numbered]
-    keys = [column[numbered] for column in (table.member, table.group, table.sequence)]
+    values[2, numbered] = sequence[numbered]
+    keys = [column[numbered] for column in (table.member, table.group, sequence)]
     values[4, numbered] = ordinals(np.zeros(len(keys[0]), np.bool_), *keys)
     block = _blocks(table)
     _set_message_keys(job, values, addressed, block)

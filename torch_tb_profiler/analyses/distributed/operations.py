@@ -250,7 +250,7 @@ PACKED_ROW, WIDE_PACKED_ROW = _packed_dtype("<u4"), _packed_dtype("<i8")
 _KIND_CODE, _NAME_CODES = struct.Struct("<I"), struct.Struct("<iii")
 """The first fields of a packed row, and of a kind: group, collective, and back end."""
 
-_READ_ON_DEMAND = ("exposed", "stall", "window", "computed", "held")
+_READ_ON_DEMAND = ("sequence", "issue", "exposed", "stall", "window", "computed", "held")
 """Fields that PackedColumn reads."""
 
 _ABSENT_WITHOUT_TIME = ("end", "latency", "exposed", "window")

@@ -37,7 +37,7 @@ _FIRST_SLOTS = 2**16
 LIBRARY = CompiledLibrary(
     "job",
     "job",
-    7,
+    8,
     {
         "job_abi": (ctypes.c_uint32,),
         "job_say_crash": (None, ctypes.c_char_p),
@@ -62,6 +62,7 @@ LIBRARY = CompiledLibrary(
         "job_covered": (None, _POINTER, _POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER),
         "job_totals": (ctypes.c_bool, *(_POINTER, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER, _POINTER)),
         "job_network": (None, _POINTER, _POINTER, _POINTER),
+        "job_slots": (ctypes.c_int64, *[_POINTER] * 4),
         "job_replay": (None, _POINTER, _POINTER, _SIZE),
     },
 )
@@ -297,7 +298,16 @@ _DTYPES = {"last_arrival": np.bool_, "previous": np.int32}
 class _Job(ctypes.Structure):
     """`Job` of native/job.c."""
 
-    _fields_ = (*((name, ctypes.c_uint64) for name in _SIZES), *((name, ctypes.c_void_p) for name in _COLUMNS))
+    _fields_ = (
+        *((name, ctypes.c_uint64) for name in _SIZES),
+        *((name, ctypes.c_void_p) for name in (*_COLUMNS, "slot")),
+    )
+
+
+class _Moments(ctypes.Structure):
+    """`Moments` of native/job.c."""
+
+    _fields_ = tuple((name, ctypes.c_void_p) for name in ("member", "stall", "saved"))
 
 
 class _Scenarios(ctypes.Structure):
@@ -343,8 +353,29 @@ class _JobInC:
         if (runs or operations) and (starts[0] != 0 or (np.diff(starts) <= 0).any()):
             raise ValueError("the runs don't follow each other")
         sizes = operations, runs, stalls, levels, columns.ranks, finals
-        self._job = _Job(*sizes, *map(_address, self._kept))
+        self._job = _Job(*sizes, *map(_address, self._kept), None)
+        slot, self._slots = self._find_slots()
+        self._kept.append(slot[:-1])
+        self._job.slot = _address(slot)
+        if self._slots < stalls:
+            self._moments = [(member, slot.take(stall)) for member, stall in self._moments]
         self._room: dict[int, list[Int64]] = {}
+
+    def _find_slots(self) -> tuple[Int32, int]:
+        """Return (int32[stalls + 1] the row of each stall's times, the last for none; the rows before it).
+
+        Only the last stalls of a rank are read again, so the rows of few of them serve all, and stay in the
+        processor's cache.
+        """
+        ordinal, written = np.empty(self._stalls, np.int32), np.zeros(self._ranks, np.int32)
+        moments = (_Moments * 3)(*(_Moments(_address(member), _address(stall)) for member, stall in self._moments))
+        kept = self._library.job_slots(ctypes.byref(self._job), moments, _address(ordinal), _address(written))
+        if not 0 < kept * self._ranks < self._stalls:
+            return np.arange(self._stalls + 1, dtype=np.int32), self._stalls
+        rows = kept * self._ranks
+        slot = np.full(self._stalls + 1, rows, np.int32)
+        slot[:-1] = self._moments[1][0] * np.int32(kept) + ordinal % kept
+        return slot, rows
 
     def __call__(self, typical: Bool, saving: Int64 | None, saved: Sequence[Int64]) -> tuple[Int64, Int64]:
         lanes = typical.shape[1]
@@ -376,7 +407,7 @@ class _JobInC:
             for column in (member, stall, _checked(each, np.int64, len(member)))
         ]
         if lanes not in self._room:  # each replay writes all rows but the last before it reads them
-            self._room[lanes] = [np.zeros((rows + 1, lanes), np.int64) for rows in (self._runs, self._stalls)]
+            self._room[lanes] = [np.zeros((rows + 1, lanes), np.int64) for rows in (self._runs, self._slots)]
         made = [*(np.zeros((self._ranks, lanes), np.int64) for _ in range(2)), *self._room[lanes]]
         addresses = map(_address, (*moments, typical))
         given = _Scenarios(*addresses, None if saving is None else _address(saving), *map(_address, made))
