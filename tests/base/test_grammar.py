@@ -6,6 +6,7 @@ import pytest
 
 from torch_tb_profiler.base.grammar import (
     agree,
+    all_of,
     capitalize,
     join_words,
     per_step,
@@ -76,6 +77,10 @@ def test_words_are_joined_with_commas_and_one_and() -> None:
         "a and b",
         "a, b and c",
     ]
+
+
+def test_two_are_both_and_one_is_the_one() -> None:
+    assert [all_of(count, "rank") for count in (1, 2, 1200)] == ["the rank", "both ranks", "all 1,200 ranks"]
 
 
 def test_only_the_first_letter_becomes_a_capital() -> None:

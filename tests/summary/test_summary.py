@@ -17,6 +17,8 @@ from tests.support.random_jobs.surfaces import JobSurfaces
 from tests.support.random_jobs.truth import JobTruth
 from tests.support.serving import Workload, serving_document
 from tests.support.serving_ranks import rank_document
+from tests.support.simulation.simulator import Simulation
+from tests.support.simulation.simulator import ddp as simulated_ddp
 from tests.support.traces import document, event
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.format import format_ratio
@@ -249,3 +251,26 @@ def test_steps_that_averages_leave_out_are_told(tmp_path: Path) -> None:
     shown = as_markdown(summary)
     assert "## A typical step takes 8.05 ms" in shown
     assert "kernels run for 98.1% of the time in typical steps" in shown
+
+
+def test_odd_steps_of_a_job_are_told_of_the_rank_that_bounds_it(tmp_path: Path) -> None:
+    job = Simulation(simulated_ddp(2), steps=8, odd=(4, 40_000)).run()
+    for rank in (0, 1):
+        (tmp_path / f"node0_{rank}.1.pt.trace.json").write_bytes(job.file(rank))
+    found = ttp.open(str(tmp_path)).run().summary()
+    said = f"{found.bound_worker}: Step 5 takes 40.0 ms more than a typical step ("
+    assert any(each.startswith(said) and each.endswith("mostly in save_checkpoint.") for each in found.headline)
+    assert found.devices is not None and (found.devices.at_least, found.devices.devices) == (2, 2)
+
+
+def test_processes_that_do_not_communicate_may_share_a_device(tmp_path: Path) -> None:
+    work = [
+        event("host user_annotation ProfilerStep#1 0 100"),
+        event("host cuda_runtime cudaLaunchKernel 5 10 correlation=1"),
+        event("gpu0 kernel gemm 20 50 correlation=1"),
+    ]
+    for number in range(3):
+        (tmp_path / f"host_{number}.1.pt.trace.json").write_bytes(document(work))
+    assert "- 1 to 3 devices, as processes may share one: kernels run for " in as_markdown(
+        ttp.open(str(tmp_path)).run().summary()
+    )

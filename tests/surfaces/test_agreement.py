@@ -90,7 +90,8 @@ def _stragglers(verdict: Payload, overview: Payload, idle: Payload | None, path:
         text = plain((view or {}).get("beside", []))
         if "straggler: " in text and verdict["kind"] != "straggler":
             yield f"{name} says {text!r}, Distributed {plain(verdict['text'])!r}"
-    if any(each["id"] == "late_rank" for each in overview["recommendations"]) and verdict["kind"] == "balanced":
+    guesses = any(each["id"] == "late_rank" for each in overview["recommendations"])
+    if guesses and verdict["kind"] in ("balanced", "uneven"):
         yield "Overview guesses that a rank is late, Distributed finds none"
 
 

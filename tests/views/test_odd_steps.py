@@ -109,3 +109,12 @@ def test_a_cause_that_began_before_its_step_is_found_among_later_ones_that_ended
     rows += [f"host user_annotation batch_{n} {49_010 + 100 * n} 50" for n in range(9)]
     (odd,) = odd_steps(draw("\n".join(rows)))
     assert (odd.step, odd.name) == ("5", "evaluate")
+
+
+def test_a_built_in_function_is_named_where_nothing_else_is() -> None:
+    collection = "host python_function <built-in~function~collect> {start} {extra}"
+    trace = draw_training(0, 0, 0, 30_000, 0, 0, inside=collection)
+    assert [each.name for each in odd_steps(trace)] == ["<built-in function collect>"]
+    called = "host python_function train.py(7):~tidy {start} {extra}\n" + collection
+    trace = draw_training(0, 0, 0, 30_000, 0, 0, inside=called)
+    assert [each.name for each in odd_steps(trace)] == ["train.py(7): tidy"]

@@ -34,6 +34,13 @@ def pluralize(noun: str) -> str:
     return f"{noun[:-1]}ies" if _CONSONANT_Y.search(noun) else f"{noun}s"
 
 
+def all_of(count: int, noun: str) -> str:
+    """Return "the rank" for one, "both ranks", or "all 1,200 ranks"."""
+    if count == 2:
+        return f"both {pluralize(noun)}"
+    return f"the {noun}" if count == 1 else f"all {plural(count, noun)}"
+
+
 def agree(count: int, one: str, many: str) -> str:
     """Return the word that agrees with a count: agree(1, "is", "are"), agree(2, "it", "them")."""
     return one if count == 1 else many

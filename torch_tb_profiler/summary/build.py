@@ -104,7 +104,7 @@ def summarize(source: SummarySource) -> Summary:
         operators=top_rows("operators", operators),
         kernels=top_rows("kernels", answers.collect("kernels", read)),
         modules=top_rows("modules", answers.collect("modules", read)),
-        devices=device_use(overviews),
+        devices=device_use(overviews, apart=job is not None),
         communication=_communication(job, overviews),
         memory=_memory(memory),
         advice=_advice(advised, overviews, job),
@@ -177,7 +177,9 @@ def _headline(
     rate = [] if engines is None or len(engines.ranks) < 2 else [plain(first_sentence(engines.headline))]
     apart = engines is not None and len(engines.engines) == len(engines.ranks)
     if job is not None and job.rank_count > 1 and not (rate and apart):
-        return [*rate, *(sentence for text in (job.headline, job.explanation) if (sentence := plain(text)))]
+        left_out = plain(decisive.left_out)
+        odd = [f"{bound_worker}: {left_out}"] if left_out else []
+        return [*rate, *(sentence for text in (job.headline, job.explanation) if (sentence := plain(text))), *odd]
     if engine is not None and engine.what_holds_it_back is not None:
         alone = f"{bound_worker}: " if rate else ""
         # Faster iterations gain nothing while the engine has no requests.
@@ -225,8 +227,11 @@ def _breakdown(averages: list[Average]) -> dict[str, float | None]:
     return means
 
 
-def device_use(overviews: Mapping[str, Overview]) -> DeviceUse | None:
-    """Return how busy the devices are, or None if there are none."""
+def device_use(overviews: Mapping[str, Overview], *, apart: bool) -> DeviceUse | None:
+    """Return how busy the devices are, or None if there are none.
+
+    apart  the workers communicate as ranks of a job, so that none shares its device with another
+    """
     devices = [(worker, device) for worker, each in overviews.items() for device in each.devices]
     if not devices:
         return None
@@ -235,6 +240,7 @@ def device_use(overviews: Mapping[str, Overview]) -> DeviceUse | None:
     least, worker = min(used) if used else (None, None)
     return DeviceUse(
         devices=len(devices),
+        at_least=len(devices) if apart else len({device.id for _, device in devices}),
         name=names.pop() if len(names) == 1 else None,
         mean_utilization=_mean([share for share, _ in used]) if used else None,
         least_utilization=least,

@@ -187,14 +187,18 @@ def _category(name: str, has_operators: bool) -> str:
 
 def _devices(use: DeviceUse, has_steps: bool, noun: str) -> str:
     named = f" ({_escape(use.name)})" if use.name else ""
+    count = plural(use.devices, "device")
+    if use.at_least < use.devices:
+        count = f"{use.at_least:,} to {count}"
+        named = f"{named}, as processes may share one"
     if use.mean_utilization is None:
-        return f"{plural(use.devices, 'device')}{named}; kernel times unknown"
+        return f"{count}{named}; kernel times unknown"
     least = ""
     if use.devices > 1 and use.least_utilization is not None:
         least = f", lowest {format_ratio(use.least_utilization)} ({_escape(use.least_worker or '')})"
     base = f"time in {noun}s" if has_steps else "trace"
     utilization = f"kernels run for {format_ratio(use.mean_utilization)} of the {base}"
-    return f"{plural(use.devices, 'device')}{named}: {utilization}{least}"
+    return f"{count}{named}: {utilization}{least}"
 
 
 def _communication(spent: Communication, has_steps: bool, noun: str) -> str:

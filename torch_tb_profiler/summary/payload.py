@@ -64,9 +64,13 @@ class Top(msgspec.Struct, frozen=True):
 
 
 class DeviceUse(msgspec.Struct, frozen=True):
-    """The accelerators of all workers. Utilization is the share of the typical steps with a running kernel."""
+    """The accelerators of all workers. Utilization is the share of the typical steps with a running kernel.
+
+    devices   how many there are; if workers may share one, how many there are at most, and `at_least` is lower
+    """
 
     devices: int
+    at_least: int
     name: str | None
     mean_utilization: float | None
     least_utilization: float | None

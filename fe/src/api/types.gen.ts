@@ -9384,7 +9384,7 @@ export interface components {
      * @description Whether the job has stragglers.
      *
      *     kind      uncertain: one or a few ranks may be, at a cost that matters, but it may be chance; the text names
-     *               them
+     *               them. uneven: none is, but the ranks differ; the text says how
      *     worker, rank  the costliest straggler, null if there is none or it is unknown; workers: all, costliest first
      *     text      the headline
      *     cost_ns   per step, of all stragglers together; cause: why the first of them is late
@@ -9392,7 +9392,7 @@ export interface components {
      */
     VerdictPayload: {
       /** @enum {unknown} */
-      kind: 'balanced' | 'straggler' | 'uncertain' | 'unknown';
+      kind: 'balanced' | 'straggler' | 'uncertain' | 'uneven' | 'unknown';
       worker: string | null;
       workers: string[];
       rank: number | null;

@@ -14,10 +14,11 @@ from rich.cells import cell_len
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli.screens import screen_of
 from torch_tb_profiler.cli.screens.draw import ScreenLayout, draw_screen
-from torch_tb_profiler.cli.screens.idle import CAUSES
 from torch_tb_profiler.cli.screens.overview import CATEGORIES
 from torch_tb_profiler.cli.screens.screen import Column, format_value
 from torch_tb_profiler.session import open_session
+from torch_tb_profiler.views._shared.cause_titles import CAUSE_TITLES
+from torch_tb_profiler.views.critical_path.titles import CATEGORY_TITLES
 
 PAGE = Path(__file__).resolve().parents[3] / "fe" / "src"
 
@@ -109,9 +110,17 @@ def test_titles_are_those_of_the_page(payloads: dict[tuple[str, str], dict[str, 
 def test_causes_and_categories_are_called_as_on_the_page() -> None:
     causes = (PAGE / "base" / "causes.ts").read_text()
     titles = dict(re.findall(r"  (\w+): \{ title: '([^']+)', color: 'var\(--[xc]-", causes))
-    assert {cause: titles.get(cause) for cause in CAUSES} == CAUSES
+    assert {cause: titles.get(cause) for cause in CAUSE_TITLES} == CAUSE_TITLES
     categories = (PAGE / "base" / "category.ts").read_text()
     assert dict(re.findall(r"  (\w+): '([^']+)',", categories)) == CATEGORIES
+
+
+def test_a_cause_has_one_title_in_every_view_and_its_page_of_the_documentation() -> None:
+    assert {cause: CATEGORY_TITLES[cause] for cause in CAUSE_TITLES} == CAUSE_TITLES
+    page = (PAGE.parents[1] / "docs" / "views" / "idle.md").read_text()
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", page.partition("## Causes")[2].partition("## More")[0], re.M)
+    told = [title for row in rows for title in re.split(r"; ", row)]
+    assert {*CAUSE_TITLES.values()} <= {*told}
 
 
 def test_a_pipe_gets_all_rows_without_bars(payloads: dict[tuple[str, str], dict[str, Any]]) -> None:

@@ -277,7 +277,7 @@ CLAIMS = [
         job(steps=8),
     ),
     Claim(
-        "All of them spend it in {name}: do that on all ranks in the same {noun}, or in none.",
+        "{all} of them spend it in {name}: do that on all ranks in the same {noun}, or in none.",
         "All of them spend it in prepare_batch: ",
         in_turn("host"),
         "nothing is recorded in that time",

@@ -19,7 +19,7 @@ def view(kind: str, ranks: tuple[int, ...], us: float = 5000) -> DistributedPayl
 
 def test_another_rank_in_each_step_is_garbage_collection_where_nothing_is_recorded() -> None:
     payload = view("stall", (0, 2, 1, 3))
-    assert payload.verdict.kind == "balanced"
+    assert payload.verdict.kind == "uneven"
     assert plain(payload.headline).startswith("Ranks take turns being late: in 8 of 8 steps, one of 4 is late by ")
     said = plain(payload.explanation)
     assert said.startswith("That costs ") and "garbage collector is the likely cause" in said

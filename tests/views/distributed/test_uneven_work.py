@@ -64,7 +64,7 @@ def without_sizes(members: Members[RankSummary]) -> Members[RankSummary]:
 
 def test_a_rank_with_less_work_is_found_and_costed() -> None:
     payload, even = view(Delay("rows", 3, factor=0.6)), view()
-    assert payload.verdict.kind == "balanced"
+    assert payload.verdict.kind == "uneven"
     assert (
         plain(payload.headline) == "No rank is a straggler, but work is uneven: rank 3 has less than the others."
     )

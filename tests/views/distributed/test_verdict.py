@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from tests.support.job_views import sentences, view
 from tests.support.jobs import CULPRIT, Job, JobOp, ddp
-from tests.support.simulation.simulator import Delay, Simulation
+from tests.support.simulation.simulator import Delay, Simulation, with_idle_stage
 from tests.support.simulation.simulator import ddp as simulated_ddp
+from tests.support.simulation.simulator import pipeline as simulated_pipeline
 from torch_tb_profiler.analyses.distributed import causes, stragglers
 from torch_tb_profiler.analyses.distributed.stragglers import StragglerActivity
 from torch_tb_profiler.view import NoParams
@@ -28,7 +29,7 @@ def test_a_delay_of_a_fiftieth_of_the_step_is_worth_a_name(slow_us: float, kind:
 
 @pytest.mark.parametrize(
     ("ranks", "late", "kind"),
-    [(2, 1, "straggler"), (7, 2, "balanced"), (8, 2, "straggler"), (11, 4, "balanced"), (12, 3, "straggler")],
+    [(2, 1, "straggler"), (7, 2, "uneven"), (8, 2, "straggler"), (11, 4, "uneven"), (12, 3, "straggler")],
 )
 def test_stragglers_are_at_most_a_quarter_of_the_ranks_or_one(ranks: int, late: int, kind: str) -> None:
     """Each of the late ranks computes before a collective of its own, and so delays all by as much."""
@@ -76,7 +77,7 @@ def test_what_may_be_chance_is_a_doubt_if_it_would_cost_a_tenth_of_the_step(shar
 
 
 @pytest.mark.parametrize(
-    ("other_us", "kind", "late"), [(0, "balanced", True), (1500, "balanced", True), (4500, "uncertain", False)]
+    ("other_us", "kind", "late"), [(0, "uneven", True), (1500, "uneven", True), (4500, "uncertain", False)]
 )
 def test_a_delay_in_one_step_stands_out_if_no_other_rank_is_as_late(
     other_us: float, kind: str, late: bool
@@ -211,3 +212,11 @@ def test_a_cost_per_step_leaves_out_the_parts_of_steps_at_the_ends_of_a_recordin
     verdict = build(job.between(begin, end).members(), NoParams()).verdict
     assert (verdict.kind, verdict.rank) == ("straggler", 1)
     assert verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.05)
+
+
+@pytest.mark.parametrize(("idle", "kind"), [(None, "balanced"), (3, "uneven")])
+def test_the_verdict_is_as_uneven_as_its_sentence(idle: int | None, kind: str) -> None:
+    programs = simulated_pipeline(4) if idle is None else with_idle_stage(4, idle)
+    payload = build(Simulation(programs).run().members(), NoParams())
+    assert payload.verdict.kind == kind
+    assert ("balanced" in sentences(payload)) == (idle is None)

@@ -158,7 +158,7 @@ CLAIMS = [
         unmatched(0),
     ),
     Claim(
-        "All {count} ranks of {group} are in {call}, and it doesn't finish. {rest}",
+        "{ranks} of {group} {are} in {call}, and it doesn't finish. {rest}",
         r"All 4 ranks of the default group are in all_reduce 2, and it doesn't finish\. Suspect the network",
         among_four("all_reduce"),
         "one of them called something else",

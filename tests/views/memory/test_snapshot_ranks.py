@@ -59,6 +59,7 @@ def test_ranks_within_a_hundredth_are_alike(more: int) -> None:
     found = ranks(rank(), rank(*([(more, EMBEDDING)] if more else [])), rank())
     assert found.different is None and plain(found.headline).startswith("All 3 ranks peak within 1% of each other")
     assert ranks(rank(), rank((2, EMBEDDING)), rank()).different == 1
+    assert plain(ranks(rank(), rank()).headline).startswith("Both ranks peak within 1% of each other")
 
 
 def test_what_has_no_row_says_why() -> None:

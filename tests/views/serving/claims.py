@@ -30,6 +30,24 @@ def labeled(label: str) -> Said:
     return lambda: said_by("serving", draw("\n".join(lines)))
 
 
+def in_parts(replayed: int) -> Said:
+    """Return what is said of decodes of which a graph replays so many kernels, and the rest are launched."""
+    lines = []
+    for i in range(10):
+        begin = 1000 * i
+        lines.append(f"host user_annotation execute_context_0(0)_generation_4(4) {begin} 990")
+        lines.append(f"host cuda_runtime cudaGraphLaunch {begin + 2} 5 correlation={100 * i + 100}")
+        for number in range(10):
+            if number >= replayed:
+                call = 100 * i + 101 + number
+                lines.append(f"host cuda_runtime cudaLaunchKernel {begin + 90 * number + 5} 5 correlation={call}")
+            else:
+                call = 100 * i + 100
+            name = DECODE_KERNEL.replace(" ", "~")
+            lines.append(f"gpu0 kernel {name} {begin + 90 * number + 10} 75 correlation={call} stream=7")
+    return lambda: said_by("serving", draw("\n".join(lines)))
+
+
 def by_origin(*lines: str) -> Said:
     """Return what is said of the origins of kernels of an iteration that decodes."""
     picture = "\n".join(("host user_annotation execute_context_0(0)_generation_4(4) 0 900", *lines))
@@ -65,7 +83,7 @@ def decoding(iterations: int) -> Said:
 CLAIMS = [
     Claim(
         "{rate}; the {device} is idle for {idle} of an average iteration, mostly {when}{likely}.",
-        r"is idle for 37\.8% of an average iteration, mostly while the scheduler prepares the next batch\.",
+        r"is idle for 37\.9% of an average iteration, mostly while the scheduler prepares the next batch\.",
         served(SCHEDULING),
         "the scheduler is recorded nowhere, so it is only likely",
         served(replace(SCHEDULING, scopes=False)),
@@ -240,6 +258,15 @@ CLAIMS = [
         beside((LOAD, 1.0), (LOAD, 1.2), (LOAD, 1.0)),
         "another one is slower",
         beside((LOAD, 1.0), (LOAD, 1.2), (LOAD, 1.4)),
+    ),
+    Claim(
+        "Saves up to {gain} of a {mean} iteration: {share} of the kernel time of decode iterations isn't replayed "
+        "from a graph.",
+        r"Replay the rest of the decode iterations as CUDA graphs, too Saves up to 230 µs of a 999 µs iteration: "
+        r"40% of the kernel time of decode iterations isn't replayed from a graph\.",
+        in_parts(6),
+        "no graph replays anything, so that the engine needs its flag",
+        in_parts(0),
     ),
     Claim(
         "These iterations ran no kernels.",

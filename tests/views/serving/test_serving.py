@@ -7,10 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.claims import said_by
 from tests.support.serving import Workload, serve
 from tests.support.traces import BUSY_HOST, draw
 from tests.support.views import ask
+from tests.views.serving.claims import in_parts
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
+from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.cli.screens.screen import plain as shown_text
 from torch_tb_profiler.cli.screens.serving import lay_out
 from torch_tb_profiler.view import NoParams
@@ -184,3 +187,18 @@ def test_beside_other_ranks_the_headline_keeps_the_rate() -> None:
     trained = overview(draw(BUSY_HOST), NoParams())
     said = plain(beside_ranks.headline_beside_ranks(trained, [], waiting))
     assert said == f"{plain(first_sentence(trained.spent))} 9% of it is waiting for other ranks."
+
+
+def test_graphs_are_not_advised_to_an_engine_that_replays_all_its_decodes() -> None:
+    assert "--enforce-eager" in in_parts(0)() and "--enforce-eager" not in in_parts(6)()
+    assert "CUDA graphs" not in in_parts(10)()
+
+
+def test_serving_and_overview_say_the_same_of_an_average_iteration() -> None:
+    trace = serve(Workload(noise=0.05, form="sglang"))[0]
+    both = [*re.findall(r"busy for ([\d.]+)% of an average iteration", said_by("serving", trace))]
+    idle = re.findall(r"idle for ([\d.]+)% of an average iteration", said_by("overview", trace))
+    assert both and idle and {round(100 - float(each), 1) for each in both} == {float(each) for each in idle}
+    said = re.findall(r"of an? ([\d.]+ ms) iteration", said_by("serving", trace))
+    average = ask(trace, "overview")["average"]["duration_ns"]
+    assert said and {*said} == {format_duration(average)}

@@ -22,7 +22,7 @@ from torch_tb_profiler.analyses.distributed.late_in_turn import LateInTurn, find
 from torch_tb_profiler.analyses.distributed.late_once import LateOnce, find_late_once, is_late_in_most_steps
 from torch_tb_profiler.analyses.distributed.matching import has_own_time, ranks_without_times
 from torch_tb_profiler.analyses.distributed.significance import is_significant
-from torch_tb_profiler.analyses.distributed.steps import step_columns
+from torch_tb_profiler.analyses.distributed.steps import UnderusedRank, find_underused_rank, step_columns
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler, StragglerActivity
 from torch_tb_profiler.analyses.distributed.totals import WorkerTotal
 from torch_tb_profiler.analyses.distributed.uneven_work import UnevenWork, find_uneven_work
@@ -67,20 +67,21 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     """Which ranks keep the others waiting.
 
     kind     straggler: `ranks` keep the others waiting, most cost first; uncertain: `possible` may, which would
-             matter; balanced: no rank stands out; unknown
+             matter; balanced: no rank stands out; uneven: none is a straggler, but they differ in their work, one
+             is late at times, or one computes less; unknown
     reason   why it is unknown: no rank, a single one, no collective matched, the late rank is absent, too few of
              the job's ranks are present, it is not recorded who communicates with whom, or ranks that are missing
              may be late
     suspect  who costs how much, together; `members` is empty for absent ranks
     costliest  the rank with the most cost, None if none has any
-    in_turn    if balanced: that another rank is late in each step; `imbalance` is what this costs
+    in_turn    if uneven: that another rank is late in each step; `imbalance` is what this costs
     uneven     the rank whose work differs most from the others' by the sizes of its kernels: then `imbalance` is
                what an even split would save; None if the sizes don't explain it
     slower_devices  if neither explains `imbalance`: the ranks, too many to be stragglers, whose devices are
                slower; also without `imbalance` where ranks pass messages on, whose cost the replay can't tell,
                where the verdict is unknown, and where more than `ranks` have slower devices, which explain them
     possible   the ranks that would be named if their lateness did not vary so much that it may be chance
-    imbalance  if balanced: ns per step that the differences between all ranks cost, with no few ranks causing most
+    imbalance  if uneven: ns per step that the differences between all ranks cost, with no few ranks causing most
              of it; None if that is not worth naming
     communication  of the other ranks, None if unknown
     causes   why those of `ranks` are late of which it is known, in their order
@@ -91,9 +92,10 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     missing_cost  ns per step that ranks that aren't compared cost at most; None if that is not worth naming, or
                   all are compared
     once     the rank whose lateness in few steps stands out, None if there is none or it is one of `ranks`
+    underused  if nothing else is uneven: the rank that computes notably less than the others
     """
 
-    kind: Literal["straggler", "uncertain", "balanced", "unknown"]
+    kind: Literal["straggler", "uncertain", "balanced", "uneven", "unknown"]
     reason: Literal["empty", "alone", "unmatched", "absent", "few", "groups", "missing"] | None = None
     suspect: Suspect | None = None
     ranks: tuple[Straggler, ...] = ()
@@ -109,6 +111,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     in_turn: LateInTurn | None = None
     uneven: UnevenWork | None = None
     slower_devices: SlowerDevices | None = None
+    underused: UnderusedRank | None = None
 
     @property
     def cause(self) -> StragglerCause | None:
@@ -208,10 +211,13 @@ def judge_ranks(
         slower_devices = find_slower_devices(comparison.job)
     elif any(cause.kind == "slower_device" for cause in causes):
         slower_devices = _find_more_slower_devices(comparison, named)
+    differs = any(each is not None for each in (in_turn, uneven, imbalance, once, slower_devices))
+    underused = None if suspect or uncertain or differs else find_underused_rank(comparison)
+    differs = differs or underused is not None
     can_split = coverage.complete and not passes_messages and len(causes) == len(named)
     can_split = can_split and all(cause.divisible for cause in causes)
     return StragglerVerdict(
-        kind="straggler" if suspect else "uncertain" if uncertain else "balanced",
+        kind="straggler" if suspect else "uncertain" if uncertain else "uneven" if differs else "balanced",
         suspect=suspect,
         ranks=named,
         costliest=costliest,
@@ -225,6 +231,7 @@ def judge_ranks(
         even_split=min(costs.even_split, suspect.cost) if suspect and can_split else None,
         missing_cost=missing_cost,
         once=once,
+        underused=underused,
         # A missing rank may be as late: then the others wait as long without the one that is named.
         cost_is_limit=suspect is not None and (passes_messages or not coverage.complete),
     )

@@ -22,7 +22,9 @@ from torch_tb_profiler.analyses.serving.stalls import PREFILL_BLOCKS, serving_st
 from torch_tb_profiler.analyses.serving.summary import decodes_mask
 from torch_tb_profiler.analyses.serving.verdict import Bottleneck, serving_verdict
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.serving.iterations import ServingIterations, serving_iterations
+from torch_tb_profiler.model.calls.links import device_launches
+from torch_tb_profiler.model.kinds import Kind, event_kinds
+from torch_tb_profiler.model.serving.iterations import ServingIterations, is_graph_launch, serving_iterations
 from torch_tb_profiler.model.serving.labeled import DECODE
 from torch_tb_profiler.model.trace import ABSENT, Trace
 
@@ -64,6 +66,7 @@ class ServingAdvice(msgspec.Struct, frozen=True):
     chunk        largest prefill chunk in tokens that keeps an iteration below `limit_ns`; 0 if none does
     limit_ns     such an iteration
     size         batch size that isn't captured, or the present batch
+    eager        share of the kernel time of decode iterations that no graph replays
     """
 
     kind: AdviceKind
@@ -73,6 +76,7 @@ class ServingAdvice(msgspec.Struct, frozen=True):
     chunk: int | None = None
     limit_ns: float | None = None
     size: int | None = None
+    eager: float | None = None
 
 
 @derived
@@ -85,7 +89,7 @@ def serving_advice(trace: Trace) -> tuple[ServingAdvice, ...]:
     given = [
         _advise_host_overlap(times),
         _advise_network(times),
-        _advise_cuda_graphs(found, times),
+        _advise_cuda_graphs(trace, found, times),
         _advise_graph_sizes(found, times),
         _advise_prefill_chunks(trace, found, times, cost),
         _advise_kv_cache(found, times, verdict.recomputed),
@@ -113,10 +117,31 @@ def _advise_network(times: ServingTimes) -> ServingAdvice | None:
     return _if_worth("network", float(times.idle[:, NETWORK].sum()), times)
 
 
-def _advise_cuda_graphs(found: ServingIterations, times: ServingTimes) -> ServingAdvice | None:
-    """Replay decode iterations that are launched kernel by kernel."""
-    eager = (found.phase == DECODE) & (found.graph == 0)
-    return _if_worth("cuda_graphs", float(times.idle[eager][:, [LAUNCH, KERNEL_GAPS]].sum()), times)
+def _advise_cuda_graphs(trace: Trace, found: ServingIterations, times: ServingTimes) -> ServingAdvice | None:
+    """Replay what decode iterations launch kernel by kernel."""
+    eager = _eager_share(trace, found)
+    if not eager:
+        return None
+    several = (found.phase == DECODE) & (found.graph == 0)
+    worth = _if_worth("cuda_graphs", float(times.idle[several][:, [LAUNCH, KERNEL_GAPS]].sum()), times)
+    return worth and msgspec.structs.replace(worth, eager=eager)
+
+
+def _eager_share(trace: Trace, found: ServingIterations) -> float:
+    """Return the share of the kernel time of decode iterations that no graph replays; 0 without such kernels.
+
+    An iteration whose sampling is launched on its own isn't one graph replay, and yet hardly anything is left.
+    """
+    rows, launch = device_launches(trace)
+    mine = (found.owner[rows] >= 0) & (event_kinds(trace)[rows] == Kind.KERNEL)
+    mine[mine] &= found.phase[found.owner[rows[mine]]] == DECODE
+    length, launch = trace.events.duration[rows[mine]], launch[mine]
+    total = int(length.sum())
+    if total == 0:
+        return 0.0
+    known = launch >= 0
+    replayed = known & is_graph_launch(trace)[trace.events.name[np.where(known, launch, 0)]]
+    return 1 - int(length[replayed].sum()) / total
 
 
 def _advise_graph_sizes(found: ServingIterations, times: ServingTimes) -> ServingAdvice | None:

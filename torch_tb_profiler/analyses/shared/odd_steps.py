@@ -110,18 +110,24 @@ class _Candidates(msgspec.Struct, frozen=True):
 
 @derived
 def _candidate_groups(trace: Trace) -> tuple[_Candidates, ...]:
-    """Return slices by what says most: code as its author names it, operators, calls, profiler, device work."""
+    """Return slices by what says most: code as its author names it, operators, calls, profiler, device work.
+
+    A built-in function says less than its caller, and more than nothing: Python's garbage collector has no caller.
+    """
     thread = main_thread(trace)
 
-    def of_main_thread(*kinds: Kind) -> Int32:
+    def of_main_thread(*kinds: Kind, anonymous: bool = False) -> Int32:
         rows = rows_of_kind(trace, *kinds)
         rows = rows[(trace.events.thread[rows] == thread) & (trace.events.name[rows] >= 0)]
         names = trace.events.name[rows]
-        named = name_mask(trace.strings, lambda name: not (is_step(name) or is_anonymous_frame(name)), names)
+        named = name_mask(
+            trace.strings, lambda name: not is_step(name) and is_anonymous_frame(name) == anonymous, names
+        )
         selected: Int32 = rows[named[names]]
         return selected
 
     annotations, frames = of_main_thread(Kind.ANNOTATION), of_main_thread(Kind.PYTHON)
+    built_ins = of_main_thread(Kind.PYTHON, anonymous=True)
     names = trace.events.name[frames]
     by_user = frames[name_mask(trace.strings, is_user_frame, names)[names]]
     device, overhead = rows_of_kind(trace, *DEVICE_KINDS), rows_of_kind(trace, Kind.OVERHEAD)
@@ -130,6 +136,7 @@ def _candidate_groups(trace: Trace) -> tuple[_Candidates, ...]:
         frames,
         of_main_thread(Kind.CPU_OP),
         of_main_thread(Kind.RUNTIME, Kind.DRIVER),
+        built_ins,
         overhead[trace.events.name[overhead] >= 0],
         device[trace.events.name[device] >= 0],
     )

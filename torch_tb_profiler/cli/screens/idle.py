@@ -15,32 +15,7 @@ from torch_tb_profiler.cli.screens.screen import (
     sentences_of,
     with_share,
 )
-
-CAUSES = {
-    "data_loading": "Data loading",
-    "compile": "Compilation",
-    "sync": "Synchronization",
-    "allocator": "Allocator",
-    "copy_staging": "Copy staging",
-    "launch_call": "Launch calls",
-    "runtime": "Other runtime calls",
-    "host_communication": "Host communication",
-    "wait": "Locks, queues and sleeps",
-    "profiler": "Profiler",
-    "operator": "Operators",
-    "python": "Python",
-    "annotation": "Annotated code",
-    "unrecorded": "Not recorded",
-    "launch_latency": "Launch latency",
-    "kernel_gap": "Kernel gaps",
-    "graph_gap": "Graph gaps",
-    "waits_for_stream": "Waiting for another stream",
-    "device_wait": "Device-side wait",
-    "unlinked": "No launch recorded",
-    "before_recording": "Before the first recorded work",
-    "tail": "After the last kernel",
-}
-"""Cause -> its title."""
+from torch_tb_profiler.views._shared.cause_titles import CAUSE_TITLES
 
 _SUBMITTED, _UNKNOWN = "work already submitted", "launch not recorded"
 
@@ -103,7 +78,7 @@ def _cause_rows(payload: dict[str, Any], steps: int) -> list[Row]:
     sums = {row["cause"]: row for row in payload["sums"]}
     rows: list[Row] = []
     for cause, below in sorted(groups.items(), key=lambda group: -sums[group[0]]["time_ns"]):
-        title = CAUSES.get(cause, cause)
+        title = CAUSE_TITLES.get(cause, cause)
         longest = max(below, key=lambda row: row["end_ns"] - row["begin_ns"])
         rows.append(
             {

@@ -229,14 +229,18 @@ def _engines_apart(trace: Trace, launch: Int32, batches: EngineBatches) -> tuple
     return tuple(thread for thread in batches.others if thread in launching)
 
 
+def is_graph_launch(trace: Trace) -> Bool:
+    """Return whether each of `Trace.strings` is the name of a call that replays a graph, bool[strings + 1]."""
+    return name_mask(trace.strings, lambda name: "graphlaunch" in name.lower())
+
+
 def _graph_flags(trace: Trace, rows: Int32, launch: Int32, owner: Int32, count: int) -> Int8:
     """Return whether one graph replay holds at least GRAPH_SHARE of each iteration's device events, int8[k]."""
     number = owner[rows]
     mine = number >= 0
     total = np.bincount(number[mine], minlength=count)
-    is_graph = name_mask(trace.strings, lambda name: "graphlaunch" in name.lower())
     replayed = mine & (launch >= 0)
-    replayed[replayed] &= is_graph[trace.events.name[launch[replayed]]]
+    replayed[replayed] &= is_graph_launch(trace)[trace.events.name[launch[replayed]]]
     largest = np.zeros(count, np.int64)
     if replayed.any():
         calls, inverse, sizes = np.unique(launch[replayed], return_inverse=True, return_counts=True)

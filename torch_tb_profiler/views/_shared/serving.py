@@ -13,6 +13,8 @@ from torch_tb_profiler.analyses.serving.summary import (
     serving_rates,
 )
 from torch_tb_profiler.analyses.serving.verdict import MIN_LOST_SHARE, ServingVerdict, serving_verdict
+from torch_tb_profiler.analyses.shared.breakdown import breakdown
+from torch_tb_profiler.analyses.shared.typical_steps import DEVICE_CATEGORIES, average_step
 from torch_tb_profiler.base.format import format_duration, format_number, format_ratio
 from torch_tb_profiler.base.grammar import agree, capitalize, plural
 from torch_tb_profiler.model.devices import device_kind, devices
@@ -33,7 +35,12 @@ CAUSE_TEXTS = {
 
 
 class ServingFacts(NamedTuple):
-    """What the sentences are about; `device` is "GPU", or "CPU" where no device work is recorded."""
+    """What the sentences are about.
+
+    device   "GPU", or "CPU" where no device work is recorded
+    mean_ns  of an average iteration
+    idle     share of it in which the device is idle, or in which the model doesn't run
+    """
 
     found: ServingIterations
     times: ServingTimes
@@ -42,6 +49,8 @@ class ServingFacts(NamedTuple):
     stalls: tuple[Stall, ...]
     verdict: ServingVerdict
     device: str
+    mean_ns: float
+    idle: float
 
 
 def serving_facts(trace: Trace) -> ServingFacts | None:
@@ -51,12 +60,27 @@ def serving_facts(trace: Trace) -> ServingFacts | None:
     if found is None or times is None or rates is None or verdict is None:
         return None
     device = device_noun(device_kind(trace)) if devices(trace) else "CPU"
-    return ServingFacts(found, times, rates, phase_summaries(trace), serving_stalls(trace), verdict, device)
+    mean, idle = _average_iteration(trace, times)
+    return ServingFacts(
+        found, times, rates, phase_summaries(trace), serving_stalls(trace), verdict, device, mean, idle
+    )
+
+
+def _average_iteration(trace: Trace, times: ServingTimes) -> tuple[float, float]:
+    """Return (ns, share of it that is idle) of an average iteration, which is the average step of the Overview."""
+    average, total = average_step(breakdown(trace)), int(times.duration.sum())
+    idle = int(times.idle.sum()) - int(times.idle[:, WAITING].sum())
+    share = min(1.0, idle / total) if total > 0 else 0.0
+    if average is None or average.duration <= 0:
+        return float(times.duration.mean()), share
+    if times.on_device:
+        share = 1 - sum(average.categories[name] for name in DEVICE_CATEGORIES) / average.duration
+    return average.duration, share
 
 
 def serving_headline(facts: ServingFacts) -> Text:
     """Return the rate, and what holds the engine back."""
-    verdict, idle = facts.verdict, _idle_share(facts)
+    verdict, idle = facts.verdict, facts.idle
     rate = _rate(facts)
     match verdict.bottleneck:
         case None:
@@ -143,9 +167,3 @@ def _rate(facts: ServingFacts) -> Text:
         time=format_duration(phase.median_ns),
         median=" (median)" if phase.iterations > 1 else "",
     )
-
-
-def _idle_share(facts: ServingFacts) -> float:
-    total = int(facts.times.duration.sum())
-    idle = int(facts.times.idle.sum()) - int(facts.times.idle[:, WAITING].sum())
-    return min(1.0, idle / total) if total > 0 else 0.0

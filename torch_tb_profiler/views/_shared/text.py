@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from torch_tb_profiler.base.grammar import all_of
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.devices import device_name
 
@@ -134,8 +135,6 @@ def join_device_names(kind: str, ids: Iterable[int]) -> str:
     A kind that is unknown gives "the device", "both devices" and so on.
     """
     numbers, noun = list(ids), device_noun(kind)
-    if len(numbers) > 2:
-        return f"all {len(numbers):,} {noun}s"
-    if len(numbers) == 2:
-        return f"both {noun}s"
+    if len(numbers) > 1:
+        return all_of(len(numbers), noun)
     return f"{noun} {numbers[0]}" if numbers and noun != "device" else f"the {noun}"

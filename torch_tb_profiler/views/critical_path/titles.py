@@ -6,34 +6,20 @@ from collections.abc import Mapping
 
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import RecordingTopic, recording_option
+from torch_tb_profiler.views._shared.cause_titles import CAUSE_TITLES
 from torch_tb_profiler.views._shared.text import link
 
 CATEGORY_TITLES = {
-    "data_loading": "Data loading",
-    "compile": "Compilation",
-    "sync": "Synchronization",
-    "allocator": "Allocator",
-    "copy_staging": "Copy staging",
-    "launch_call": "Launch calls",
-    "runtime": "Other calls",
-    "host_communication": "Host communication",
-    "wait": "Locks, queues and sleeps",
-    "profiler": "Profiler",
-    "operator": "Operators",
-    "python": "Python",
-    "annotation": "Annotated code",
-    "unrecorded": "Not recorded",
+    **CAUSE_TITLES,
     "kernel": "Kernels",
     "communication": "Communication",
     "rank_wait": "Waiting for other ranks",
     "copy": "Copies and memsets",
-    "launch_latency": "Launch latency",
-    "kernel_gap": "Gaps between kernels",
     "stream_wait": "Stream wait latency",
     "wake_up": "Wake-up after a wait",
     "hand_off": "Hand-off between threads",
-    "before_recording": "Before the recording",
 }
+"""Category -> its title; what a device idles for has the same one as in Idle time."""
 
 _UNNAMED_TARGET_TITLES = {
     "data_loading": "Data loading",

@@ -81,7 +81,7 @@ def explanation(members: Members[RankSummary], verdict: StragglerVerdict) -> Tex
         )
     is_late, slower = verdict.kind == "straggler", verdict.slower_devices
     return sentences(
-        rank_differences_sentence(comparison, verdict) if verdict.kind == "balanced" else (),
+        rank_differences_sentence(comparison, verdict) if verdict.kind in ("balanced", "uneven") else (),
         _communication_sentence(comparison, verdict.communication, verdict.ranks) if verdict.communication else (),
         slower_devices_sentence(comparison, slower) if is_late and slower is not None else (),
         *(cause_sentence(comparison, cause, time_base(comparison)) for cause in _different_causes(verdict)),

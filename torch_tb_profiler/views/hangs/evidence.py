@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from torch_tb_profiler.analyses.hangs.groups import JobGroup
 from torch_tb_profiler.analyses.hangs.timing import YOUNG_NS, DumpTiming
 from torch_tb_profiler.analyses.hangs.verdict import HangDiagnosis, is_library
-from torch_tb_profiler.base.grammar import agree, capitalize, plural
+from torch_tb_profiler.base.grammar import agree, all_of, capitalize, plural
 from torch_tb_profiler.model.flight_recorder import JobDumps, RecordedCall, RecordedFrame, RecorderDump
 from torch_tb_profiler.views.hangs import words
 from torch_tb_profiler.views.hangs.payload import HangFact, HangStack, HangStackFrame
@@ -94,8 +94,8 @@ def ruled_out(found: HangDiagnosis, job: JobDumps) -> list[HangFact]:
             )
         )
     if not lost:
-        ranks = len(group.ranks)
-        listed.append(HangFact("A lost rank", f"All {ranks:,} ranks of the group wrote a readable dump"))
+        ranks = capitalize(all_of(len(group.ranks), "rank"))
+        listed.append(HangFact("A lost rank", f"{ranks} of the group wrote a readable dump"))
     timing = found.timing
     if timing.progress == "stuck" and timing.waited_ns is not None:
         evidence = f"The longest earlier pause between two calls was {words.format_wait(timing.gap_ns)}"

@@ -8,7 +8,7 @@ from torch_tb_profiler.analyses.hangs.groups import DEFAULT_GROUP, JobGroup
 from torch_tb_profiler.analyses.hangs.timing import YOUNG_NS, DumpTiming
 from torch_tb_profiler.analyses.hangs.verdict import HangDiagnosis, HangVerdict, Reason
 from torch_tb_profiler.base.format import format_duration
-from torch_tb_profiler.base.grammar import agree, capitalize, join_words, plural
+from torch_tb_profiler.base.grammar import agree, all_of, capitalize, join_words, plural
 from torch_tb_profiler.model.flight_recorder import RecordedCall
 from torch_tb_profiler.views._shared.text import Text, sentences, shorten_name, text
 
@@ -156,9 +156,11 @@ def headline(found: HangDiagnosis) -> Text:
                 rest=f"has gone on to {name_call(other)}" if other is not None else "has gone on",
             )
         case _:
+            count = len(group.ranks) if group else 0
             return text(
-                "All {count} ranks of {group} are in {call}, and it doesn't finish. {rest}",
-                count=str(len(group.ranks) if group else 0),
+                "{ranks} of {group} {are} in {call}, and it doesn't finish. {rest}",
+                ranks=capitalize(all_of(count, "rank")),
+                are=agree(count, "is", "are"),
                 group=name_group(group) if group else "",
                 call=name_call(call) if call else "",
                 rest="Suspect the network or a GPU.",

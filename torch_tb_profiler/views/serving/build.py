@@ -57,7 +57,7 @@ def build(trace: Trace, _: NoParams) -> ServingPayload:
     facts, cost = serving_facts(trace), iteration_cost(trace)
     if facts is None or cost is None:
         raise NotFoundError(f"no iterations of an inference engine: {no_iterations_reason(trace)}")
-    found, times, rates, phases, stalls, verdict, _device = facts
+    found, times, rates, phases, stalls, verdict = facts[:6]
     total, listed = sum(each.total_ns for each in phases), listed_iterations(trace)
     return ServingPayload(
         headline=serving_headline(facts),

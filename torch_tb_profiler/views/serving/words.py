@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch_tb_profiler.analyses.serving.advice import CHUNK_STEP, ServingAdvice
 from torch_tb_profiler.analyses.serving.idle import WAITING
-from torch_tb_profiler.base.format import format_duration, format_number
+from torch_tb_profiler.base.format import format_duration, format_number, format_ratio
 from torch_tb_profiler.base.grammar import agree, plural
 from torch_tb_profiler.views._shared.serving import ServingFacts
 from torch_tb_profiler.views._shared.text import Text, sentences, text
@@ -147,17 +147,21 @@ _TITLES = {
     "network": "Shorten the waits for other processes",
 }
 
+_REST_TITLE = "Replay the rest of the decode iterations as CUDA graphs, too"
+
 
 def advice_row(advice: ServingAdvice, facts: ServingFacts) -> AdviceRow:
     """Return advice as an imperative with its payoff."""
     title = _FLAGS.get(advice.kind, {}).get(facts.found.engine or "", _TITLES[advice.kind])
+    if advice.eager is not None and advice.eager < 1:  # the engine replays graphs, so it needs no flag for them
+        title = _REST_TITLE
     return AdviceRow(
         advice.kind, text("{title}", title=title), _payoff(advice, facts), advice.gain_ns, advice.gain_share
     )
 
 
 def _payoff(advice: ServingAdvice, facts: ServingFacts) -> Text:
-    mean = float(facts.times.duration.mean())
+    mean = facts.mean_ns
     if advice.kind == "chunk_prefill":
         if advice.chunk is None or advice.limit_ns is None:
             return text("Payoff not estimated: what a prompt token costs isn't known from this trace.")
@@ -184,6 +188,14 @@ def _payoff(advice: ServingAdvice, facts: ServingFacts) -> Text:
     if advice.kind == "more_kv_cache":
         return text(
             "Saves up to {gain} of a {mean} iteration, and the wait of each preempted request.",
+            gain=format_duration(advice.gain_ns, "up"),
+            mean=format_duration(mean),
+        )
+    if advice.eager is not None and advice.eager < 1:
+        return text(
+            "Saves up to {gain} of a {mean} iteration: {share} of the kernel time of decode iterations isn't "
+            "replayed from a graph.",
+            share=format_ratio(advice.eager),
             gain=format_duration(advice.gain_ns, "up"),
             mean=format_duration(mean),
         )

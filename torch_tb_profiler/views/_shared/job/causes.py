@@ -134,8 +134,9 @@ def shared_cause_sentence(comparison: RankComparison, found: LateInTurn, cost: f
         return sentences(
             costs,
             text(
-                "All of them spend it in {name}: do that on all ranks in the same {noun}, or in none.",
+                "{all} of them spend it in {name}: do that on all ranks in the same {noun}, or in none.",
                 noun=noun,
+                all="Both" if found.ranks == 2 else "All",
                 name=shorten_frame(found.name),
             ),
         )

@@ -8,7 +8,6 @@ from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import Suspect
 from torch_tb_profiler.analyses.distributed.late_once import LateOnce, are_typical
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
-from torch_tb_profiler.analyses.distributed.steps import find_underused_rank
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
 from torch_tb_profiler.base.format import format_duration, format_ratio
@@ -84,8 +83,8 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
         )
     if verdict.slower_devices is not None:
         return slower_devices_sentence(comparison, verdict.slower_devices)
-    underused = find_underused_rank(comparison)
-    if underused is not None:
+    if verdict.underused is not None:
+        underused = verdict.underused
         return text(
             "No rank{found} is a straggler, but {rank} computes only {time} {per_step}, the median rank {median}.",
             found="" if members_coverage(members).complete else " found",

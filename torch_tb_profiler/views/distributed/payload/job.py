@@ -34,14 +34,14 @@ class VerdictPayload(msgspec.Struct, frozen=True):
     """Whether the job has stragglers.
 
     kind      uncertain: one or a few ranks may be, at a cost that matters, but it may be chance; the text names
-              them
+              them. uneven: none is, but the ranks differ; the text says how
     worker, rank  the costliest straggler, null if there is none or it is unknown; workers: all, costliest first
     text      the headline
     cost_ns   per step, of all stragglers together; cause: why the first of them is late
     host      the host of the stragglers if they are late together, else null
     """
 
-    kind: Literal["straggler", "uncertain", "balanced", "unknown"]
+    kind: Literal["straggler", "uncertain", "balanced", "uneven", "unknown"]
     worker: str | None
     workers: list[str]
     rank: int | None

@@ -15,7 +15,7 @@ from torch_tb_profiler.analyses.memory.snapshot.ranks import (
     find_different_rank,
 )
 from torch_tb_profiler.base.format import format_bytes, shorten_middle
-from torch_tb_profiler.base.grammar import plural
+from torch_tb_profiler.base.grammar import all_of, capitalize, plural
 from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Members, NoParams, Reduction, RunView
@@ -127,10 +127,11 @@ def _headline(
             return text("{rank} is the only one that was read; its peak is {peak}.", rank=name, peak=peak)
         return text("Only one snapshot was found, with a peak of {peak}.", peak=format_bytes(peaks[0]))
     if different is None:
-        ranks = plural(len(found), "rank")
         return text(
             "{ranks} peak within 1% of each other: {low} to {high}.",
-            ranks=f"The {ranks} that were read" if unread else f"All {ranks}",
+            ranks=f"The {plural(len(found), 'rank')} that were read"
+            if unread
+            else capitalize(all_of(len(found), "rank")),
             low=format_bytes(min(peaks)),
             high=format_bytes(max(peaks)),
         )
