@@ -35,7 +35,11 @@ def steps(*durations: int) -> str:
         ((100, 100, 100, 100, 200, 200), (), 800 / 6),  # a third of them is no exception
         ((90, 95, 100, 100, 105, 110, 130), (6,), 100),  # six times the median deviation
         ((90, 95, 100, 100, 105, 110, 124), (), 724 / 7),  # less than five times
-        ((160, 250, 160, 925, 161, 250, 160), (3,), 1141 / 6),  # three differ, one of them far more than the others
+        (
+            (160, 250, 160, 925, 161, 250, 160),
+            (3,),
+            1141 / 6,
+        ),  # three differ, one of them far more than the others
         ((160, 250, 160, 600, 161, 250, 160), (), 1741 / 7),  # not five times as much as the others
     ],
 )

@@ -177,7 +177,9 @@ class JobPlan:
         """Return an action that takes so many times as long, but no less than its roofline allows."""
         us = action.us * factor
         if isinstance(action, SimulatedKernel) and action.product is not None and self.gpu is not None:
-            slower = prod(each.factor for each in self.simulation.delays if (each.kind, each.rank) == ("device", rank))
+            slower = prod(
+                each.factor for each in self.simulation.delays if (each.kind, each.rank) == ("device", rank)
+            )
             us = max(us, min(action.us, self.gpu.shortest_us(action.product) / slower))
         return replace(action, us=us)
 

@@ -71,9 +71,9 @@ def test_what_may_be_chance_is_a_doubt_if_it_would_cost_a_tenth_of_the_step(shar
     late = share / (1 - share) * plain_step / 1000
     payload = build(Simulation(program, steps=1, delays=[Delay("host", 1, us=late)]).run().members(), NoParams())
     assert payload.verdict.kind == kind
-    assert sentences(payload).startswith(
-        "No rank is a clear straggler. Rank 1 costs the others most:"
-    ) == (kind == "balanced")
+    assert sentences(payload).startswith("No rank is a clear straggler. Rank 1 costs the others most:") == (
+        kind == "balanced"
+    )
 
 
 @pytest.mark.parametrize(
