@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,14 +12,16 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.traces import draw, read
 from torch_tb_profiler.base.memo import Memo
-from torch_tb_profiler.model.calls import nesting
+from torch_tb_profiler.model.calls import calltree, nesting
 from torch_tb_profiler.model.calls.calltree import (
+    build_call_tree,
     call_tree,
     count_unexplained_overlaps,
     enclosing_operators,
+    innermost_enclosing,
     running_slices,
 )
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import NO_CODE, Trace
 
 ENTER = "<built-in~method~_record_function_enter_new~of~object>"
 EXIT = "torch/autograd/profiler.py(932):~__exit__"
@@ -227,3 +230,20 @@ def test_a_profiler_function_on_another_thread_explains_nothing() -> None:
         host user_annotation ProfilerStep#2 5 100
     """)
     assert count_unexplained_overlaps(trace) == 1
+
+
+@pytest.mark.parametrize("few", [0, 8])
+def test_what_encloses_events_is_found_thread_by_thread(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calltree, "_FEW_THREADS", few)
+    trace = draw("""
+    host   cpu_op  outer   0  100
+    host   cpu_op  inner  10   20
+    host2  cpu_op  other   5   50
+    host2  cpu_op  leaf   12    5
+    host3  cpu_op  alone  12    5
+    """)
+    tree = build_call_tree(trace, np.array([0, 2], np.int32))
+    assert innermost_enclosing(trace, tree).tolist() == [NO_CODE, 0, NO_CODE, 2, NO_CODE]
+    elsewhere = trace.events.thread[[2, 2, 0, 0, 0]]
+    among = np.array([1, 3, 4], np.int32)
+    assert innermost_enclosing(trace, tree, elsewhere, among).tolist() == [NO_CODE, 2, NO_CODE, 0, 0]

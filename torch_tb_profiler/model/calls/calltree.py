@@ -12,6 +12,8 @@ Events that overlap without nesting go to a side lane, where they nest only amon
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 import numpy as np
 
@@ -22,6 +24,9 @@ from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.nesting import active_functions, nest, nesting_order, place_on_one_axis
 from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, name_mask
+
+_FEW_THREADS = 8
+"""Threads whose events are found one thread after the other; those of more threads are sorted."""
 
 
 class CallTree(msgspec.Struct, frozen=True):
@@ -116,19 +121,28 @@ def innermost_enclosing(
     rows = tree.rows[tree.lane[tree.rows] == 0]
     thread = events.thread if thread is None else thread
     among = np.arange(len(trace), dtype=np.int32) if among is None else among
-    codes = thread[among]
-    if len(trace.threads) < 2**15:
-        codes = codes.astype(np.int16)  # radix sort, ten times faster
-    by_thread = among[np.argsort(codes, kind="stable")]
     threads, first = np.unique(events.thread[rows], return_index=True)
     bounds = np.append(first, len(rows))
-    low, high = np.searchsorted(thread[by_thread], [threads, threads + 1])
-    for i in range(len(threads)):
-        members = by_thread[low[i] : high[i]]
-        members = members[events.start[members] != ABSENT]
+    for i, of_thread in enumerate(_positions_by_thread(thread[among], threads, len(trace.threads))):
+        members = among[of_thread]
+        start = events.start[members]
+        if (missing := start == ABSENT).any():
+            members, start = members[~missing], start[~missing]
         times, running = running_slices(trace, tree, rows[bounds[i] : bounds[i + 1]])
-        running_at[members] = running[search_sorted(times, events.start[members], "right")]
+        running_at[members] = running[search_sorted(times, start, "right")]
     return _without_shorter(trace, tree, running_at)
+
+
+def _positions_by_thread(codes: Int32, threads: Int32, count: int) -> Iterator[Int64]:
+    """Yield the positions of each of these threads in a column of codes below `count`."""
+    if count < 2**15:
+        codes = codes.astype(np.int16)  # compared and sorted several times faster
+    if len(threads) <= _FEW_THREADS:
+        yield from (np.flatnonzero(codes == code) for code in threads.tolist())
+        return
+    by_thread = np.argsort(codes, kind="stable")
+    low, high = np.searchsorted(codes[by_thread], [threads, threads + 1])
+    yield from (by_thread[begin:end] for begin, end in zip(low.tolist(), high.tolist(), strict=True))
 
 
 def running_slices(trace: Trace, tree: CallTree, rows: Int32) -> tuple[Int64, Int32]:
