@@ -87,3 +87,25 @@ def five_steps() -> Trace:
     frame = "host python_function train.py(7):~step 0 700 Python~id=1"
     events = "\n".join(f"{100 * i + 15} GPU0 {'abcde'[i - 1]} 300 {300 * i - 300} 4096" for i in range(2, 6))
     return draw(f"{frame}\n{STEPS}\n{calls}", *memory(events))
+
+
+def leaving_on(leaking: str, released: bool = False, replaces: bool = False) -> Trace:
+    """Return five steps on a CPU and a GPU, in each of which an operator leaves a MiB on one of them.
+
+    released  all of it is, after the last step
+    replaces  as much memory from before the trace is released in each step
+    """
+    mib = 2**20
+    picture, lines, total = [], ["1 CPU x 8 8 0", f"1 GPU0 y 8 {8 + 9 * mib} 0"], {"CPU": 8, "GPU0": 8 + 9 * mib}
+    for i in range(1, 6):
+        at = 100 * i
+        picture += [f"host user_annotation ProfilerStep#{i} {at} 100", f"host cpu_op aten::relu {at + 10} 10"]
+        total[leaking] += mib
+        lines.append(f"{at + 12} {leaking} {'abcde'[i - 1]} {mib} {total[leaking]} 0")
+        if replaces:
+            total[leaking] -= mib
+            lines.append(f"{at + 15} {leaking} old{i} {-mib} {total[leaking]} 0")
+    for i in range(5) if released else ():
+        total[leaking] -= mib
+        lines.append(f"{700 + i} {leaking} {'abcde'[i]} {-mib} {total[leaking]} 0")
+    return draw("\n".join(picture), *memory("\n".join(lines)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ from msgspec.structs import asdict, replace
 
 from torch_tb_profiler.analyses.overview.finding import advice_priority
 from torch_tb_profiler.base.errors import ProfilerError
+from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.vendors.recording_options import TRUNCATED_BEFORE_DEVICE_WORK
 from torch_tb_profiler.summary.payload import (
@@ -328,12 +330,19 @@ def _memory(answers: Mapping[str, MemoryPayload]) -> Memory | None:
     if not peaks:
         return None
     _, peak, worker, device = max(peaks, key=lambda each: each[:2])
-    growth = [
-        plain(each.verdict) if len(answers) == 1 else f"{name}: {plain(each.verdict)}"
-        for name, payload in answers.items()
-        for each in payload.growth
-        if each.growing or each.rising_bytes or each.rising_reserved_bytes
-    ]
+    several = any(len(payload.devices) > 1 for payload in answers.values())
+    growth = []
+    for name, payload in answers.items():
+        lead = "" if len(answers) == 1 else f"{name}: "
+        counts = Counter(failure.device for failure in payload.out_of_memory)
+        growth += [
+            f"{lead}{plural(count, 'allocation')} on {on} ran out of memory." for on, count in counts.items()
+        ]
+        growth += [
+            f"{lead}{f'{each.device}: ' if several else ''}{plain(each.verdict)}"
+            for each in payload.growth
+            if each.growing or each.rising_bytes or each.rising_reserved_bytes
+        ]
     return Memory(worker, device.name, peak, device.capacity_bytes, growth)
 
 

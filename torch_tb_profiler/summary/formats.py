@@ -148,7 +148,8 @@ def _markdown_lines(summary: Summary) -> Iterator[str]:
         yield from ("", "## What to change first", "")
         for number, each in enumerate(summary.advice, 1):
             payoff = f"{each.gain}, {_escape(each.worker)}"
-            yield f"{number}. **{_escape(each.title)}** ({payoff}): {_escape(each.text)}"
+            explained = f": {_escape(each.text)}" if each.text else ""
+            yield f"{number}. **{_escape(each.title)}** ({payoff}){explained}"
     yield from ("", "## Health", "")
     health = summary.health
     if not health.notes:

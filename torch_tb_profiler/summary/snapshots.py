@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from torch_tb_profiler.base.errors import ProfilerError
+from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.summary.payload import VERSION, Health, Memory, Summary, SummaryAdvice
 from torch_tb_profiler.summary.source import SummarySource
 from torch_tb_profiler.views._shared.text import plain
@@ -38,7 +41,7 @@ def summarize_snapshots(source: SummarySource) -> Summary | None:
         workers=len(source.workers),
         read=len(snapshots),
         ranks=None,
-        headline=[sentence for text in (decisive.headline, decisive.details) if (sentence := plain(text))],
+        headline=[*_failed_workers(snapshots), *_sentences(worker if len(snapshots) > 1 else "", decisive)],
         bound="",
         bound_worker=worker,
         step=None,
@@ -55,6 +58,18 @@ def summarize_snapshots(source: SummarySource) -> Summary | None:
         health=Health(0, len(notes) - len(unreadable), len(unreadable), notes),
         reasons=dict.fromkeys(("step", "operators", "kernels", "modules", "devices", "communication"), _NO_TRACE),
     )
+
+
+def _failed_workers(snapshots: Mapping[str, MemorySnapshot]) -> list[str]:
+    """Return how many of several snapshots ran out of memory; nothing if at most one did."""
+    failed = sum(bool(each.out_of_memory) for each in snapshots.values())
+    return [f"{failed} of {plural(len(snapshots), 'snapshot')} ran out of memory."] if failed > 1 else []
+
+
+def _sentences(worker: str, snapshot: MemorySnapshot) -> list[str]:
+    """Return what is said of a snapshot; `worker`: whose it is, "" if it is the only one."""
+    lead = f"{worker}: " if worker else ""
+    return [f"{lead}{said}" for text in (snapshot.headline, snapshot.details) if (said := plain(text))]
 
 
 def _urgency(snapshot: MemorySnapshot) -> tuple[bool, int]:

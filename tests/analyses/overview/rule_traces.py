@@ -285,15 +285,21 @@ def halved(kind: str, *marks: str) -> Document:
 
 
 def memory_in_steps(
-    *totals: int, reserved: tuple[int, ...] = (1_200,) * 5, before: int = 0, size: int = 10_000
+    *totals: int,
+    reserved: tuple[int, ...] = (1_200,) * 5,
+    before: int = 0,
+    size: int = 10_000,
+    device: str = "GPU0",
 ) -> Document:
     """Allocated and reserved bytes in steps of 100 us from 100 us on, and `before` them for a moment."""
     marks = "\n".join(f"host user_annotation ProfilerStep#{i} {100 * (i + 1)} 100" for i in range(len(totals)))
     lines = (
-        [f"10 GPU0 a {before} {before} {reserved[0]}", f"20 GPU0 a {-before} 0 {reserved[0]}"] if before else []
+        [f"10 {device} a {before} {before} {reserved[0]}", f"20 {device} a {-before} 0 {reserved[0]}"]
+        if before
+        else []
     )
     lines += [
-        f"{100 * (i + 1) + 20} GPU0 b{i} 1 {total} {held}"
+        f"{100 * (i + 1) + 20} {device} b{i} 1 {total} {held}"
         for i, (total, held) in enumerate(zip(totals, reserved, strict=True))
     ]
     events = [event(line) for line in marks.splitlines()]
@@ -456,7 +462,12 @@ RULES: dict[tuple[str, str], Three] = {
         memory_in_steps(1_000, 1_003, 1_006, 1_009, 1_010),
         memory_in_steps(1_000, 1_040, 1_030, 1_020, 1_010),
     ),
-    ("reserved_growth", ""): Three(
+    ("reserved_growth", "sizes"): Three(
+        memory_in_steps(*[1_000] * 5, reserved=(1_200, 1_203, 1_206, 1_209, 1_213), device="XPU0"),
+        memory_in_steps(*[1_000] * 5, reserved=(1_200, 1_203, 1_206, 1_209, 1_212), device="XPU0"),
+        memory_in_steps(1_000, 1_003, 1_006, 1_009, 1_013, reserved=(1_200, 1_203, 1_206, 1_209, 1_213)),
+    ),
+    ("reserved_growth", "segments"): Three(
         memory_in_steps(*[1_000] * 5, reserved=(1_200, 1_203, 1_206, 1_209, 1_213)),
         memory_in_steps(*[1_000] * 5, reserved=(1_200, 1_203, 1_206, 1_209, 1_212)),
         memory_in_steps(1_000, 1_003, 1_006, 1_009, 1_013, reserved=(1_200, 1_203, 1_206, 1_209, 1_213)),

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.analyses.shared.test_memory_trends import FLAT, concatenating, growing_by
 from tests.support.claims import Claim, Said, said_by
-from tests.support.memory_traces import CALLS, memory, steps_that_leave
+from tests.support.memory_traces import CALLS, leaving_on, memory, steps_that_leave
 from tests.support.traces import draw
 from torch_tb_profiler.model.trace import Trace
 
@@ -27,8 +27,13 @@ def leaving(*sizes: int) -> Said:
     return lambda: of(steps_that_leave(*sizes))
 
 
-def rising(sizes: list[int], reserved: list[int], extra: int = 0) -> Said:
-    return lambda: of(concatenating(sizes, reserved, extra=extra))
+def rising(sizes: list[int], reserved: list[int], extra: int = 0, device: str = "GPU0") -> Said:
+    return lambda: of(concatenating(sizes, reserved, extra=extra, device=device))
+
+
+def two_devices(leaking: str, released: bool = False, replaces: bool = False) -> Said:
+    """Return what is said of a trace of `leaving_on`."""
+    return lambda: of(leaving_on(leaking, released, replaces))
 
 
 def two_places(second: int) -> Said:
@@ -49,14 +54,15 @@ def two_places(second: int) -> Said:
     return lambda: of(draw("\n".join(picture), *memory("\n".join(lines)), **GPU))
 
 
-def failing(name: str) -> Said:
-    failed = memory("115 GPU0 - 4096 1312 9000")
+def failing(name: str, device: str = "GPU0") -> Said:
+    failed = memory(f"115 {device} - 4096 1312 9000")
     failed[0]["name"] = name
-    return lambda: of(draw(CALLS, *memory("20 GPU0 a 8 8 0"), *failed, **GPU))
+    return lambda: of(draw(CALLS, *memory(f"20 GPU0 a 8 8 0\n21 {device} b 8 1312 9000"), *failed, **GPU))
 
 
 BY_LINEAR, BY_RELU = f"20 GPU0 a {MIB} {2 * MIB} {4 * MIB}", f"115 GPU0 b {4 * MIB} {6 * MIB} {8 * MIB}"
 GROWING = [10, 20, 30, 40, 50, 60]
+MORE = [200, 220, 240, 260, 280, 300]
 
 CLAIMS = [
     Claim(
@@ -130,14 +136,14 @@ CLAIMS = [
         failing("[memory]"),
     ),
     Claim(
-        "Memory may leak {size} per {noun}, {most}from {name}.",
+        "Memory{where} may leak {size} per {noun}, {most}from {name}.",
         r"Memory may leak 1\.00 KiB per step, from code outside operators\.",
         leaving(*[1024] * 4),
         "it is allocated once",
         leaving(1024, 0, 0, 0),
     ),
     Claim(
-        "Memory may leak {size} per {noun}, {most}from {name}.",
+        "Memory{where} may leak {size} per {noun}, {most}from {name}.",
         r"per step, mostly from aten::relu\.",
         two_places(second=2000),
         "another operator leaves as much",
@@ -187,15 +193,15 @@ CLAIMS = [
         rising([10, 60, 20, 50, 30, 40], FLAT),
     ),
     Claim(
-        "Live memory still rises by {size} per {noun}: {name} allocates more in each {noun} than the last one "
+        "Live memory rises by {size} per {noun}: {name} allocates more in each {noun} than the last one "
         "released. Collect results in a list or a preallocated tensor instead of concatenating them.",
-        r"Live memory still rises by 10\.0 MiB per step: aten::cat allocates more",
+        r"Live memory rises by 10\.0 MiB per step: aten::cat allocates more",
         rising(GROWING, FLAT),
         "sizes stay",
         rising([10] * 6, FLAT),
     ),
     Claim(
-        "Live memory still rises by {size} per {noun}: more is allocated in each {noun} than the last one "
+        "Live memory rises by {size} per {noun}: more is allocated in each {noun} than the last one "
         "released, most of it by no single operator.",
         "most of it by no single operator",
         lambda: of(growing_by("aten::cat", "aten::stack", "aten::mul")),
@@ -210,12 +216,75 @@ CLAIMS = [
         rising(GROWING, [200, 220, 240, 260, 280, 300]),
     ),
     Claim(
-        "Reserved memory rises by {size} per {noun} while tensors use no more: the allocator fragments. "
-        "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+        "Reserved memory rises by {size} per {noun} while tensors use {used}: the allocator fragments.",
         "while tensors use no more: the allocator fragments",
-        rising([10] * 6, [200, 220, 240, 260, 280, 300]),
+        rising([10] * 6, MORE),
         "it rises once",
         rising([10] * 6, [200, 300, 300, 300, 300, 300]),
+    ),
+    Claim(
+        "Reserved memory rises by {size} per {noun} while tensors use {used}: the allocator fragments.",
+        r"while tensors use only 8\.00 MiB more: the allocator fragments",
+        rising([10, 14, 18, 22, 26, 30], MORE),
+        "tensors use no more",
+        rising([10] * 6, MORE),
+    ),
+    Claim(
+        "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+        "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+        rising([10] * 6, MORE),
+        "the device is Intel's, whose allocator doesn't read that",
+        rising([10] * 6, MORE, device="XPU0"),
+    ),
+    Claim(
+        "Allocate fewer different sizes (pad or bucket the inputs).",
+        r"Allocate fewer different sizes \(pad or bucket the inputs\)\.",
+        rising([10] * 6, MORE, device="HPU0"),
+        "the device's allocator has expandable segments",
+        rising([10] * 6, MORE),
+    ),
+    Claim(
+        "Memory{where} may leak {size} per {noun}, {most}from {name}.",
+        r"GPU 0 .*Memory on CPU may leak 1\.00 MiB per step, from aten::relu\.",
+        two_devices(leaking="CPU"),
+        "it is the memory of the device that the headline is about",
+        two_devices(leaking="GPU0"),
+    ),
+    Claim(
+        "Memory{where} may leak {size} per {noun}, {most}from {name}.",
+        r"Memory may leak 1\.00 MiB per step, from aten::relu\.",
+        two_devices(leaking="GPU0"),
+        "all of it is released after the last step",
+        two_devices(leaking="GPU0", released=True),
+    ),
+    Claim(
+        "Live memory rises by {size} per {noun}: most of what {name} allocates stays for more than a {noun}.",
+        r"Live memory rises by 1\.00 MiB per step: most of what aten::relu allocates stays for more than a step\.",
+        two_devices(leaking="GPU0", released=True),
+        "each step replaces its block by a larger one",
+        rising(GROWING, FLAT),
+    ),
+    Claim(
+        "Live memory rises by {size} per {noun}.",
+        r"Live memory rises by",
+        rising([*GROWING, 70, 80, 90], [300] * 9),
+        "it has stopped: a cache is full",
+        rising([*GROWING, 70, 70, 70], [300] * 9),
+    ),
+    Claim(
+        "No sign of a leak: blocks that {name} allocated in {born} of {steps} {noun}s stay ({live}), but other "
+        "memory is released instead.",
+        r"blocks that aten::relu allocated in 5 of 5 steps stay \(5\.00 MiB\), but other memory is released",
+        two_devices(leaking="GPU0", replaces=True),
+        "nothing else is released",
+        two_devices(leaking="GPU0"),
+    ),
+    Claim(
+        "{count} on {device} ran out of memory.",
+        r"^1 allocation on GPU 1 ran out of memory\. (Only|No more than).* on GPU 1 ",
+        failing("[OutOfMemory]", "GPU1"),
+        "it is an allocation like others",
+        failing("[memory]", "GPU1"),
     ),
 ]
 
@@ -224,7 +293,9 @@ NO_CLAIMS = {
     "This recording is a memory snapshot.": "what was recorded",
     "Too few {noun}s to check for leaks; record at least {count}.": "why nothing is said",
     "Can't check for leaks: {reason}.": "why nothing is said",
-    "{device} had {reserved} reserved, {allocated} of it in use.": "a snapshot: tests/views/memory/test_files.py",
+    "{device} had {reserved} reserved, {allocated} of it in use{peak}.": (
+        "a snapshot: tests/views/memory/test_files.py"
+    ),
     "{blocks} in {segments}; {free} cached for reuse, the largest block {largest}.": (
         "a snapshot: tests/views/memory/test_files.py"
     ),

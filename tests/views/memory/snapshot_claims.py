@@ -56,9 +56,9 @@ def on_device(used: int, free: int, request: int, device: int | None) -> Said:
     return lambda: of(shown_failure(value, **params))
 
 
-def growing(*blocks: Born, fails: bool = False) -> Said:
-    """Return what is said of six steps with these blocks beside those of a forward and a backward pass."""
-    return lambda: of(grown(*blocks, fails=fails))
+def growing(*blocks: Born, fails: bool = False, steps: int = 6) -> Said:
+    """Return what is said of steps with these blocks beside those of a forward and a backward pass."""
+    return lambda: of(grown(*blocks, fails=fails, steps=steps))
 
 
 def reserving(*sizes: int, used: int = 0) -> Said:
@@ -97,8 +97,12 @@ def of_ranks(*snapshots: RecordedSnapshot | None) -> Said:
 
 OTHER_STREAM = [*FULL, drawn([(30, None)], stream=7, at=BASE + 2**32)]
 SAME_STREAM = [*FULL, drawn([(30, None)], at=BASE + 2**32)]
+LARGE_POOL = {**drawn([(500, None)], at=BASE + 2**32), "segment_pool_id": (0, 1)}
 ALL_STEPS = each(0, 1, 2, 3, 4, 5)
 WITHOUT_ROOM = peaking((100, STEP), (8 * 8, FORWARD))
+
+ON_TWO = [drawn([(50, FORWARD)]), {**drawn([(50, FORWARD)], at=BASE + 2**32), "device": 1}]
+TWO_GPUS = read({"segments": ON_TWO, "device_traces": [[], []]})
 
 HELD = {
     "Checkpoint activations or use a smaller batch or sequence: activations hold {size}.": FORWARD,
@@ -181,11 +185,25 @@ CLAIMS = [
         gone(False),
     ),
     Claim(
-        "Fragmentation: {unused} are reserved but unused, and the largest free block is {largest}.",
+        "Fragmentation: {unused} are reserved but unused, and the largest free block is {largest}{others}.",
         r"Fragmentation: 23\.0 MiB are reserved but unused, and the largest free block is 12\.0 MiB\.",
         failing(PIECES, 20, 1),
         "all that is free is too little for the request",
         failing(PIECES, 25, 1),
+    ),
+    Claim(
+        "Fragmentation: {unused} are reserved but unused, and the largest free block is {largest}{others}.",
+        r"23\.0 MiB are .* is 12\.0 MiB; 500 MiB more are unused in other streams or pools\.",
+        failing([*PIECES, LARGE_POOL], 20, 1),
+        "no other pool has a free block, let alone a larger one",
+        failing(PIECES, 20, 1),
+    ),
+    Claim(
+        "{used} are in use{top}, {unused} reserved but unused.",
+        r"60\.0 MiB are in use \(60\.0 MiB from evaluate\.py\(41\): add\)",
+        failing([drawn([(60, KEPT)])], 40, 10),
+        "code of the program's own called that of the library",
+        failing([drawn([(60, KEPT[:1])])], 40, 10),
     ),
     Claim(
         "{unused} are reserved but unused in other streams or pools, which this request can't use.",
@@ -262,11 +280,19 @@ CLAIMS = [
     ),
     Claim(
         "Free what {name} keeps (`detach()`, `item()`, a shorter list): {size} were allocated over {steps} and "
-        "never freed.",
+        "never freed{others}.",
         r"Free what evaluate\.py\(41\): add keeps .*: 60\.0 MiB were allocated over 6 steps and never freed\.",
         growing(*ALL_STEPS, fails=True),
         "each block is freed two steps later",
         growing(*each(0, 1, 2, 3, 4, 5, life=2), fails=True),
+    ),
+    Claim(
+        "Free what {name} keeps (`detach()`, `item()`, a shorter list): {size} were allocated over {steps} and "
+        "never freed{others}.",
+        r"add keeps .*: 60\.0 MiB were .* never freed; 1 other place keeps 30\.0 MiB\.",
+        growing(*ALL_STEPS, *each(0, 1, 2, 3, 4, 5, size=5, stack=ALSO_KEPT), fails=True),
+        "the other place frees what it allocates",
+        growing(*ALL_STEPS, *each(0, 1, 2, 3, 4, 5, size=5, life=2, stack=ALSO_KEPT), fails=True),
     ),
     # ---- what grows
     Claim(
@@ -277,6 +303,13 @@ CLAIMS = [
         growing(*each(0, 1, 2, 3, 4, 5, life=2)),
     ),
     Claim(
+        "Likely a leak: {size} in {blocks} from {name} were allocated in {born} of {steps} and never freed.",
+        r"Likely a leak: 40\.0 MiB in 4 blocks from evaluate\.py\(41\): add were allocated in 4 of 12 steps",
+        growing(*each(1, 4, 7, 10), steps=12),
+        "the intervals aren't regular: a cache that meets new sizes",
+        growing(*each(1, 2, 3, 10), steps=12),
+    ),
+    Claim(
         "The same goes for {places}.",
         r"The same goes for 1 other place\.",
         growing(*ALL_STEPS, *each(0, 1, 2, 3, 4, 5, stack=ALSO_KEPT)),
@@ -284,18 +317,35 @@ CLAIMS = [
         growing(*ALL_STEPS, *each(0, 1, 2, 3, 4, 5, life=2, stack=ALSO_KEPT)),
     ),
     Claim(
-        "Memory in use rises by {size} per step although blocks are freed{name}.",
-        r"Memory in use rises by 20\.0 MiB per step although blocks are freed; evaluate\.py\(41\): add allocates",
+        "Memory in use rises by {size} per step{name}.",
+        r"Memory in use rises by 20\.0 MiB per step, most of it from evaluate\.py\(41\): add\.",
         growing(*((step, step + 1, 20 * (step + 1), KEPT) for step in range(6))),
         "each block is as large",
         growing(*each(0, 1, 2, 3, 4, 5, life=1, size=20)),
     ),
     Claim(
-        "Reserved memory rises by {size} per step while tensors use no more: the allocator fragments.",
+        "Memory in use rises by {size} per step{name}.",
+        r"Memory in use rises by 20\.0 MiB per step\.",
+        growing(
+            *((step, step + 1, 10 * (step + 1), KEPT) for step in range(6)),
+            *((step, step + 1, 10 * (step + 1), ALSO_KEPT) for step in range(6)),
+        ),
+        "one place has all of it",
+        growing(*((step, step + 1, 20 * (step + 1), KEPT) for step in range(6))),
+    ),
+    Claim(
+        "Reserved memory rises by {size} per step while tensors use {used}: the allocator fragments.",
         r"Reserved memory rises by 20\.0 MiB per step while tensors use no more: the allocator fragments\.",
         reserving(20, 20, 20, 20, 20, 20),
         "tensors use 15 MiB more in each step",
         reserving(20, 20, 20, 20, 20, 20, used=15),
+    ),
+    Claim(
+        "Reserved memory rises by {size} per step while tensors use {used}: the allocator fragments.",
+        r"while tensors use only 8\.00 MiB more: the allocator fragments\.",
+        reserving(20, 20, 20, 20, 20, 20, used=8),
+        "tensors use no more",
+        reserving(20, 20, 20, 20, 20, 20),
     ),
     Claim(
         "No sign of a leak over {steps}.",
@@ -328,6 +378,21 @@ CLAIMS = [
         compared(B, A),
     ),
     Claim(
+        "The peak is {difference} {direction} than in the base ({base}){holder}.",
+        r"10\.0 MiB higher than in the base \(200 MiB\): 50\.0 MiB more from models/embedding.*, "
+        r"40\.0 MiB less from other code\.",
+        compared(peaking((200, FORWARD)), peaking((160, FORWARD), (50, EMBEDDING))),
+        "other code holds as much as before",
+        compared(peaking((200, FORWARD)), peaking((200, FORWARD), (50, EMBEDDING))),
+    ),
+    Claim(
+        "No batch is likely to fit in {room}: {fixed} don't depend on it, and the peak grows by {growth}.",
+        r"No batch is likely to fit in 107 MiB: 100 MiB don't depend on it, and the peak grows by 8\.00 MiB per",
+        fitted(SMALL, LARGE, batch=8, other_batch=4, device_bytes=107 * MIB),
+        "there is room for a batch of one",
+        fitted(SMALL, LARGE, batch=8, other_batch=4, device_bytes=108 * MIB),
+    ),
+    Claim(
         "The largest batch that fits in {room} is likely {batches}: the peak grows by {growth}.",
         r"The largest batch that fits in 600 MiB is likely 29 to 62: the peak grows by 8\.00 MiB per item\.",
         fitted(SMALL, LARGE, batch=8, other_batch=4),
@@ -350,18 +415,53 @@ CLAIMS = [
     ),
     # ---- the ranks of a job
     Claim(
-        "{rank} differs most{of}: its peak of {peak} is {difference} {direction} the median of the others{site}.",
+        "{rank} differs most{of}: its peak of {peak} is {difference} {direction} {others}{site}.",
         r"Rank 2 differs most: its peak of 161 MiB is 21\.0 MiB above the median of the others; 21\.0 MiB of the ",
         of_ranks(rank(), rank(), rank((21, EMBEDDING)), rank()),
         "it holds 1 MiB more, not 21",
         of_ranks(rank(), rank(), rank((1, EMBEDDING)), rank()),
     ),
     Claim(
-        "{ranks} peak within 1% of each other: {low} to {high}.",
+        "{rank} differs most{of}: its peak of {peak} is {difference} {direction} {others}{site}.",
+        r"is 10\.0 MiB above the median of the others; .*: embedding holds 50\.0 MiB more, other code less\.",
+        of_ranks(rank(), rank(), peaking((60, STEP), (40, FORWARD), (50, EMBEDDING))),
+        "the optimizer holds as much as on other ranks",
+        of_ranks(rank(), rank(), rank((50, EMBEDDING))),
+    ),
+    Claim(
+        "{rank} differs most{of}: its peak of {peak} is {difference} {direction} {others}{site}.",
+        r"Rank 1 differs most: its peak of 161 MiB is 21\.0 MiB above that of rank 0; 21\.0 MiB of the difference",
+        of_ranks(rank(), rank((21, EMBEDDING))),
+        "there are three ranks",
+        of_ranks(rank(), rank((21, EMBEDDING)), rank()),
+    ),
+    Claim(
+        "{ranks} peak within {share} of each other: {low} to {high}.",
         r"All 3 ranks peak within 1% of each other: 140 MiB to 141 MiB\.",
         of_ranks(rank(), rank((1, EMBEDDING)), rank()),
         "one holds 2 MiB more",
         of_ranks(rank(), rank((2, EMBEDDING)), rank()),
+    ),
+    Claim(
+        "{ranks} peak within {share} of each other: {low} to {high}.",
+        r"All 4 ranks peak within 1\.8% of each other: 991 MiB to 1,009 MiB\.",
+        of_ranks(*(peaking((size, FORWARD)) for size in (1000, 1009, 991, 1000))),
+        "the least is as near to the most as to the median",
+        of_ranks(*(peaking((size, FORWARD)) for size in (1000, 1009, 1000, 1000))),
+    ),
+    Claim(
+        "{ranks} peak within {share} of each other: {low} to {high}.",
+        r"All 4 GPUs peak within 1% of each other: 50\.0 MiB to 50\.0 MiB\.",
+        of_ranks(TWO_GPUS, TWO_GPUS),
+        "each rank has one GPU",
+        of_ranks(*[peaking((50, FORWARD))] * 4),
+    ),
+    Claim(
+        "{ranks} ran out of memory.",
+        r"Rank 1 and rank 2 ran out of memory\.",
+        of_ranks(rank(), rank(oom=5), rank(oom=5)),
+        "one of them didn't",
+        of_ranks(rank(), rank(oom=5), rank()),
     ),
     Claim(
         "{rank} is the only one that was read; its peak is {peak}.",

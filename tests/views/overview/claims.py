@@ -8,7 +8,7 @@ from tests.analyses.overview.kernel_calls import H100, SM90, STEP, SYNC, events,
 from tests.analyses.roofline.test_tokens import SERVING
 from tests.analyses.shared.test_typical_steps import pipeline
 from tests.support.claims import Claim, Said, launched, repeat, said_by
-from tests.support.memory_traces import STEPS, memory
+from tests.support.memory_traces import STEPS, leaving_on, memory
 from tests.support.random_jobs.surfaces import found_texts
 from tests.support.serving import Workload, serve
 from tests.support.simulation.simulator import Delay, Simulation, ddp
@@ -317,7 +317,21 @@ CLAIMS = [
         lambda: _engine("ProfilerStep#{}"),
     ),
     Claim(
-        "Memory may leak: it grows by {size} per {noun}{full}.",
+        "Memory{where} may leak: it grows by {size} per {noun}{full}.",
+        "Memory on CPU may leak: it grows by 1.00 MiB per step",
+        lambda: of(leaving_on("CPU")),
+        "the GPU's memory does",
+        lambda: of(leaving_on("GPU0")),
+    ),
+    Claim(
+        "Memory{where} may leak: it grows by {size} per {noun}{full}.",
+        "Memory may leak: it grows by 1.00 MiB per step",
+        lambda: of(leaving_on("GPU0")),
+        "all of it is released after the last step",
+        lambda: of(leaving_on("GPU0", released=True)),
+    ),
+    Claim(
+        "Memory{where} may leak: it grows by {size} per {noun}{full}.",
         "Memory may leak: it grows by 300 B per step, which would fill GPU 0 in at most 10 more steps",
         lambda: of(of_card(4200)),
         "each block is released",

@@ -20,10 +20,10 @@ from torch_tb_profiler.analyses.memory.blocks import allocation_stacks
 from torch_tb_profiler.analyses.memory.live import bytes_before_trace
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, device_block_mask
-from torch_tb_profiler.model.memory.blocks import UNKNOWN, has_addresses, memory_blocks
+from torch_tb_profiler.model.memory.blocks import UNKNOWN, UNRELEASED, has_addresses, memory_blocks
 from torch_tb_profiler.model.memory.events import memory_names
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace
 
 MIN_STEP_ENDS = 2
 """A block live at the ends of this many steps outlives a batch that was loaded for the next step."""
@@ -38,8 +38,12 @@ MIN_PEAK_SHARE = 0.001
 """Blocks that together hold less than this share of the peak are no leak: a list of losses grows, too."""
 
 
+MIN_LARGE_BYTES = 2**20
+"""Smallest leak of a device that is named in sentences about another one."""
+
+
 class GrowthHolder(msgspec.Struct, frozen=True):
-    """Blocks of one operator and stack, allocated in three steps or more and live at the end of the last step.
+    """Blocks of one operator and stack, allocated in three steps or more and never released.
 
     name    as `memory_names` spells it, None outside of operators
     live    int64[s]  their bytes at the end of each step
@@ -63,7 +67,9 @@ class DeviceGrowth(msgspec.Struct, frozen=True):
     """Live memory of a device at the end of each step, in bytes, and whether it grows.
 
     live        int64[s]  at the end of each step
-    growing     the blocks of `holders` stay allocated and are not negligible; negligible: they are small
+    growing     the blocks of `holders` stay allocated, are not negligible, and are not offset
+    negligible  they are small
+    offset      other memory is released, so that live memory rises by less than half of them
     per_step    bytes of all holders / steps since the first of them holds; None where nothing grows
     traced      releases are matched with allocations; else it is unknown what stays allocated
     """
@@ -71,9 +77,15 @@ class DeviceGrowth(msgspec.Struct, frozen=True):
     live: Int64
     growing: bool
     negligible: bool
+    offset: bool
     per_step: int | None
     traced: bool
     holders: tuple[GrowthHolder, ...]
+
+    @property
+    def is_large(self) -> bool:
+        """True if the blocks of the holders are worth naming where another device is spoken of."""
+        return self.growing and sum(holder.growth for holder in self.holders) >= MIN_LARGE_BYTES
 
 
 def memory_growth(trace: Trace, level: MemoryLevels) -> DeviceGrowth | None:
@@ -91,20 +103,34 @@ def memory_growth(trace: Trace, level: MemoryLevels) -> DeviceGrowth | None:
     holders = sorted(_holders(trace, level, index), key=lambda holder: -holder.growth)
     total = sum(holder.growth for holder in holders)
     significant = total > MIN_PEAK_SHARE * int(level.allocated.max())
-    growing = bool(holders) and significant
     since = min((holder.since for holder in holders), default=0)
+    offset = 2 * _rise_without_largest_drop(live, since, before) < total
+    growing = bool(holders) and significant and not offset
     return DeviceGrowth(
         live=live,
         growing=growing,
         negligible=bool(holders) and not significant,
+        offset=significant and offset,
         per_step=total // (len(live) - since) if growing else None,
         traced=has_addresses(trace),
-        holders=tuple(holders) if growing else (),
+        holders=tuple(holders) if growing or (significant and offset) else (),
     )
 
 
+def _rise_without_largest_drop(live: Int64, since: int, before: int) -> int:
+    """Return by how much live memory rises from step `since` on; what is released once doesn't hide a leak.
+
+    before  bytes before the first step
+    """
+    changes = np.diff(np.concatenate([[live[since - 1] if since else before], live[since:]]))
+    return int(changes.sum()) - min(int(changes.min()), 0)
+
+
 def _holders(trace: Trace, level: MemoryLevels, index: Int64) -> Iterator[GrowthHolder]:
-    """Yield the holders; `index` has the last record of the device at the end of each step."""
+    """Yield the holders; `index` has the last record of the device at the end of each step.
+
+    What is released after the last step has been released: it was collected, such as the results of an epoch.
+    """
     blocks, count = memory_blocks(trace), len(index)
     ends = np.where(index >= 0, level.positions[index], -1)
     begin = np.searchsorted(level.time, steps(trace).host_starts[:1], "left")
@@ -116,23 +142,24 @@ def _holders(trace: Trace, level: MemoryLevels, index: Int64) -> Iterator[Growth
     chosen = np.flatnonzero(eligible & (born < count) & ((dead == count) | (dead - born >= MIN_STEP_ENDS)))
     # Stacks are slow to compute and only split names further: a name that is too rare needs none.
     names = group(memory_names(trace)[0][blocks.allocation[chosen]]).which
-    frequent = _frequent_places(names, born[chosen], dead[chosen], count)
+    stays = blocks.state == UNRELEASED
+    frequent = _frequent_places(names, born[chosen], stays[chosen], count)
     chosen, names = (each[np.isin(names, frequent)] for each in (chosen, names))
     if len(chosen) == 0:
         return
-    allocation, born, dead = blocks.allocation[chosen], born[chosen], dead[chosen]
+    allocation, born, stays = blocks.allocation[chosen], born[chosen], stays[chosen]
     places = group(names, allocation_stacks(trace, allocation).which)
-    for place in _frequent_places(places.which, born, dead, count).tolist():
+    for place in _frequent_places(places.which, born, stays, count).tolist():
         members = places.members(place)
-        live = members[dead[members] == count]
-        released = members[dead[members] < count]
+        live = members[stays[members]]
+        released = members[~stays[members]]
         if _leaks(born[live], born[released], count):
             yield _holder(trace, allocation[live], born[live], blocks.size[chosen[live]], count)
 
 
-def _frequent_places(place: Int64, born: Int64, dead: Int64, count: int) -> Int64:
-    """Return the places that allocated, in enough steps, blocks that are still live at the end."""
-    early = (dead == count) & (born <= count - MIN_STEP_ENDS)
+def _frequent_places(place: Int64, born: Int64, stays: Bool, count: int) -> Int64:
+    """Return the places that allocated, in enough steps, blocks that are never released."""
+    early = stays & (born <= count - MIN_STEP_ENDS)
     births = np.unique(place[early] * count + born[early]) // count
     return np.flatnonzero(np.bincount(births, minlength=1) >= MIN_ALLOCATING_STEPS)
 

@@ -34,22 +34,31 @@ class RisingLive(msgspec.Struct, frozen=True):
     """Live memory that rises, in bytes per step, and the operator that allocates at least half of the rise.
 
     name  "" if that is code outside operators, None if no single one does or it isn't recorded
+    stays most of what the operator adds was allocated before the last step, so it isn't replaced in each step
     """
 
     per_step: int
     name: str | None
+    stays: bool = False
+
+
+class ReservedRise(msgspec.Struct, frozen=True):
+    """Bytes per step by which reserved memory rises, and by which the peaks of the steps do, which is less."""
+
+    per_step: int
+    used: int
 
 
 class MemoryTrends(msgspec.Struct, frozen=True):
     """How a device's memory develops over the steps, in bytes; None where it doesn't rise.
 
     live          rises although blocks are released
-    reserved      per step that the allocator reserves more, while tensors use no more
+    reserved      rises, while tensors use much less more
     peak_in_steps the highest allocated memory in steps, if the peak lies outside of them
     """
 
     live: RisingLive | None
-    reserved: int | None
+    reserved: ReservedRise | None
     peak_in_steps: int | None
 
 
@@ -60,7 +69,7 @@ def memory_trends(trace: Trace, level: MemoryLevels) -> MemoryTrends:
         return MemoryTrends(None, None, None)
     ends = np.searchsorted(level.time, recorded.host_ends, "right") - 1
     per_step = _rise_per_step(level.allocated, ends)
-    live = None if per_step is None else RisingLive(per_step, _rising_name(trace, level, ends))
+    live = None if per_step is None else RisingLive(per_step, *_rising_name(trace, level, ends))
     return MemoryTrends(live, _reserved_rise(trace, level, ends), _peak_in_steps(trace, level))
 
 
@@ -71,18 +80,19 @@ def _rise_per_step(values: Int64, ends: Int64) -> int | None:
     at_end = values[ends]
     changes = np.diff(at_end)
     total = int(at_end[-1] - at_end[0])
-    steady = (changes > 0).mean() >= MIN_STEADY_SHARE
+    # What has stopped rising is a cache that is full.
+    steady = (changes > 0).mean() >= MIN_STEADY_SHARE and bool((changes[-2:] > 0).any())
     return total // len(changes) if steady and total >= MIN_RISE_SHARE * int(values.max()) else None
 
 
-def _reserved_rise(trace: Trace, level: MemoryLevels, ends: Int64) -> int | None:
+def _reserved_rise(trace: Trace, level: MemoryLevels, ends: Int64) -> ReservedRise | None:
     if (level.reserved == ABSENT).any() or not (level.reserved > 0).any():
         return None
     rise, peaks = _rise_per_step(level.reserved, ends), _peaks_of_steps(trace, level)
-    if rise is None or len(peaks) < 2:
+    if rise is None or len(peaks) < MIN_RISING_STEPS:
         return None
-    used = (peaks[-1] - peaks[0]) / (len(peaks) - 1)
-    return rise if used < MAX_USED_RATIO * rise else None
+    used = (peaks[-1] - peaks[1]) / (len(peaks) - 2)
+    return ReservedRise(rise, max(round(used), 0)) if used < MAX_USED_RATIO * rise else None
 
 
 def _peaks_of_steps(trace: Trace, level: MemoryLevels) -> list[int]:
@@ -103,19 +113,24 @@ def _peak_in_steps(trace: Trace, level: MemoryLevels) -> int | None:
     return max(peaks) if max(peaks) < (1 - MIN_RISE_SHARE) * peak.bytes else None
 
 
-def _rising_name(trace: Trace, level: MemoryLevels, ends: Int64) -> str | None:
-    """Return the operator whose live blocks make up at least half of the rise from the second step to the last."""
+def _rising_name(trace: Trace, level: MemoryLevels, ends: Int64) -> tuple[str | None, bool]:
+    """Return the operator whose live blocks make up at least half of the rise from the second step to the last.
+
+    Also whether most of that was allocated before the last step.
+    """
     if not has_addresses(trace):
-        return None
+        return None, False
     blocks, (codes, texts) = memory_blocks(trace), memory_names(trace)
     mine = np.flatnonzero(device_block_mask(trace, level) & (blocks.allocation >= 0))
     code = codes[blocks.allocation[mine]]
     code = np.where(code >= 0, code, len(texts))  # outside of operators
-    sums = []
-    for position in (level.positions[ends[1]], level.positions[ends[-1]]):
-        live = (blocks.allocation[mine] <= position) & (blocks.end[mine] > position)
-        sums.append(np.bincount(code[live], blocks.size[mine][live], minlength=len(texts) + 1))
+    first, previous, last = (int(level.positions[end]) for end in (ends[1], ends[-2], ends[-1]))
+    allocation, size = blocks.allocation[mine], blocks.size[mine]
+    at_first, at_last = ((allocation <= at) & (blocks.end[mine] > at) for at in (first, last))
+    sums = [np.bincount(code[live], size[live], minlength=len(texts) + 1) for live in (at_first, at_last)]
     rise = sums[1] - sums[0]
-    if 2 * rise.max() < level.allocated[ends[-1]] - level.allocated[ends[1]]:
-        return None
-    return [*texts, ""][int(rise.argmax())]
+    top = int(rise.argmax())
+    if 2 * rise[top] < level.allocated[ends[-1]] - level.allocated[ends[1]]:
+        return None, False
+    older = at_last & (code == top) & (allocation > first) & (allocation <= previous)
+    return [*texts, ""][top], bool(2 * size[older].sum() > rise[top])

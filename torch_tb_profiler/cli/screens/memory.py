@@ -53,7 +53,12 @@ def lay_out(payload: dict[str, Any]) -> Screen:
     if not payload["devices"] and payload["reasons"].get("devices"):
         sentences = [f"{capitalize(plain(payload['reasons']['devices']))}."]
     sentences += [plain(device["details"]) for device in payload["devices"]]
-    sentences += [plain(growth["verdict"]) for growth in payload["growth"]]
+    several = len(payload["growth"]) > 1
+    sentences += [
+        f"{growth['device']}: {verdict}" if several else verdict
+        for growth in payload["growth"]
+        if (verdict := plain(growth["verdict"]))
+    ]
     return Screen(
         list(dict.fromkeys(sentences)),
         facts_of(),

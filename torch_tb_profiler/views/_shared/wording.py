@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.base.format import format_duration
+from torch_tb_profiler.base.format import format_bytes, format_duration
 from torch_tb_profiler.views._shared.text import Text, text
 
 CAUSE_TEXTS = {
@@ -34,6 +34,11 @@ CAUSE_TEXTS = {
 
 UNEXPLAINED_WAIT = "calls that wait for something that isn't recorded"
 """What is on the critical path where synchronization calls outlast all recorded work."""
+
+
+def used_more(used: int) -> str:
+    """Return by how much more tensors use while reserved memory rises; `used` in bytes per step."""
+    return f"only {format_bytes(used)} more" if used else "no more"
 
 
 def clock_shift_sentence(shift_ns: int) -> Text:

@@ -27,6 +27,7 @@ from torch_tb_profiler.analyses.shared.memory_curve import (
 from torch_tb_profiler.analyses.shared.memory_trends import MemoryTrends, memory_trends
 from torch_tb_profiler.analyses.tracks.sources import parse_frame
 from torch_tb_profiler.model.memory.blocks import has_addresses
+from torch_tb_profiler.model.memory.events import MemoryDevice
 from torch_tb_profiler.model.modules import has_modules
 from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import Trace
@@ -54,16 +55,15 @@ def build(trace: Trace, _: NoParams) -> MemoryPayload:
     measured = [(level, device_memory(trace, level)) for level in memory_levels(trace)]
     devices = [_device(trace, level, memory) for level, memory in measured]
     changes = [
-        (level.device.name, memory_growth(trace, level), memory_trends(trace, level))
-        for level in memory_levels(trace)
+        (level.device, memory_growth(trace, level), memory_trends(trace, level)) for level in memory_levels(trace)
     ]
-    grown = [(name, change, trends) for name, change, trends in changes if change is not None]
+    grown = [(device, change, trends) for device, change, trends in changes if change is not None]
     return MemoryPayload(
-        headline=_headline(trace, default_device(trace), devices, grown),
+        headline=_headline(trace, [memory for _, memory in measured], devices, grown),
         devices=devices,
         default_device=default_device(trace),
         steps=_steps(trace),
-        growth=[_growth(trace, name, change, trends) for name, change, trends in grown],
+        growth=[_growth(trace, device, change, trends) for device, change, trends in grown],
         out_of_memory=_failures(trace),
         has_addresses=has_addresses(trace),
         has_stacks=has_stacks(trace),
@@ -76,20 +76,26 @@ def build(trace: Trace, _: NoParams) -> MemoryPayload:
 
 def _headline(
     trace: Trace,
-    default: str | None,
+    measured: list[DeviceMemory],
     devices: list[MemoryDeviceEntry],
-    grown: list[tuple[str, DeviceGrowth, MemoryTrends]],
+    grown: list[tuple[MemoryDevice, DeviceGrowth, MemoryTrends]],
 ) -> Text:
-    """Return the peak of the default device, and that it may leak or rise."""
+    """Return what failed, the peak of the default device or of the first one that ran out, and leaks."""
     if not devices:
         return words.no_events(trace)
     noun = step_noun(trace)
-    leaks = [
-        words.growth_headline(name, change, noun) if change.growing else words.rising_headline(trends, noun)
-        for name, change, trends in grown
-        if name == default
-    ]
-    return sentences(*(device.headline for device in devices if device.name == default), *leaks)
+    failed = [memory for memory in measured if memory.failures]
+    shown = failed[0].device.name if failed else default_device(trace)
+    leaks = []
+    for device, change, trends in sorted(grown, key=lambda row: row[0].name != shown):
+        where = "" if device.name == shown else f" on {device.name}"
+        if change.is_large if where else change.growing:
+            leaks.append(words.growth_headline(device.name, change, noun, where))
+        elif not where:
+            leaks.append(words.rising_headline(trends, noun))
+    return sentences(
+        *map(words.failure_headline, failed), *(each.headline for each in devices if each.name == shown), *leaks
+    )
 
 
 def _device(trace: Trace, level: MemoryLevels, memory: DeviceMemory) -> MemoryDeviceEntry:
@@ -102,6 +108,7 @@ def _device(trace: Trace, level: MemoryLevels, memory: DeviceMemory) -> MemoryDe
             at_peak,
             None if top is None else allocating_operator(trace, top),
             memory_trends(trace, level).peak_in_steps,
+            step_noun(trace),
         ),
         details=words.device_details(memory),
         name=device.name,
@@ -145,22 +152,22 @@ def _steps(trace: Trace) -> list[MemoryStep]:
     return [MemoryStep(*row) for row in zip(*columns, strict=True)]
 
 
-def _growth(trace: Trace, device: str, change: DeviceGrowth, trends: MemoryTrends) -> MemoryGrowth:
+def _growth(trace: Trace, device: MemoryDevice, change: DeviceGrowth, trends: MemoryTrends) -> MemoryGrowth:
     rising, noun = None if change.growing else trends.live, step_noun(trace)
     return MemoryGrowth(
         verdict=sentences(
-            words.growth_verdict(device, change, noun),
-            words.rising_sentence(device, rising, noun) if rising is not None else (),
-            words.reserved_sentence(trends.reserved, noun) if trends.reserved is not None else (),
+            words.growth_verdict(device.name, change, noun, rising is not None),
+            words.rising_sentence(device.name, rising, noun) if rising is not None else (),
+            words.reserved_sentence(device.kind, trends.reserved, noun) if trends.reserved is not None else (),
         ),
-        device=device,
+        device=device.name,
         steps=list(steps(trace).names),
         live_bytes=change.live.tolist(),
         growing=change.growing,
         per_step_bytes=change.per_step,
         rising_bytes=None if rising is None else rising.per_step,
-        rising_reserved_bytes=trends.reserved,
-        holders=[_holder(trace, holder) for holder in change.holders[:MAX_HOLDERS]],
+        rising_reserved_bytes=None if trends.reserved is None else trends.reserved.per_step,
+        holders=[_holder(trace, holder) for holder in change.holders[:MAX_HOLDERS] if change.growing],
     )
 
 

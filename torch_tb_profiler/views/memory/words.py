@@ -9,7 +9,7 @@ from torch_tb_profiler.analyses.memory.growth import MIN_PEAK_SHARE, MIN_STEPS, 
 from torch_tb_profiler.analyses.memory.live import LiveMemory
 from torch_tb_profiler.analyses.memory.snapshot.allocators import DeviceAllocator
 from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
-from torch_tb_profiler.analyses.shared.memory_trends import MemoryTrends, RisingLive
+from torch_tb_profiler.analyses.shared.memory_trends import MemoryTrends, ReservedRise, RisingLive
 from torch_tb_profiler.base.format import format_bytes, format_ratio
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.devices import device_name
@@ -20,9 +20,13 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.views._shared.availability import no_memory_reason
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
+from torch_tb_profiler.views._shared.wording import used_more
 
 MIN_HEADLINE_BYTES = 2**20
 """A peak below this is no finding; the headline says how little was used."""
+
+MIN_PEAK_DIFFERENCE = 0.05
+"""A peak is worth naming beside what is in use at the end if that is lower by at least this share."""
 
 NO_ADDRESSES = "the file has no addresses (PyTorch before 1.10), so allocations and releases can't be matched"
 
@@ -70,6 +74,14 @@ def device_headline(
     )
 
 
+def failure_headline(memory: DeviceMemory) -> Text:
+    """Return how many allocations of a device failed; empty if none did."""
+    if not memory.failures:
+        return ()
+    count = Phrase(plural(memory.failures, "allocation"), link("trace", event=memory.first_failure))
+    return text("{count} on {device} ran out of memory.", count=count, device=memory.device.name)
+
+
 def rising_headline(trends: MemoryTrends, noun: str) -> Text:
     """Return the sentence of the headline on memory that rises although no block stays; empty if none does.
 
@@ -78,7 +90,11 @@ def rising_headline(trends: MemoryTrends, noun: str) -> Text:
     if trends.live is not None:
         return text("Live memory rises by {size} per {noun}.", size=format_bytes(trends.live.per_step), noun=noun)
     if trends.reserved is not None:
-        return text("Reserved memory rises by {size} per {noun}.", size=format_bytes(trends.reserved), noun=noun)
+        return text(
+            "Reserved memory rises by {size} per {noun}.",
+            size=format_bytes(trends.reserved.per_step),
+            noun=noun,
+        )
     return ()
 
 
@@ -89,14 +105,21 @@ def rising_sentence(device: str, rising: RisingLive, noun: str) -> Text:
     """Say by how much live memory rises although no block stays, which operator allocates it, and what to do."""
     if rising.name is None:
         return text(
-            "Live memory still rises by {size} per {noun}: more is allocated in each {noun} than the last one "
+            "Live memory rises by {size} per {noun}: more is allocated in each {noun} than the last one "
             "released, most of it by no single operator.",
             size=format_bytes(rising.per_step),
             noun=noun,
         )
     what = Phrase(rising.name, link("memory", device=device, q=rising.name)) if rising.name else _OUTSIDE
+    if rising.stays:
+        return text(
+            "Live memory rises by {size} per {noun}: most of what {name} allocates stays for more than a {noun}.",
+            size=format_bytes(rising.per_step),
+            noun=noun,
+            name=what,
+        )
     return text(
-        "Live memory still rises by {size} per {noun}: {name} allocates more in each {noun} than the last one "
+        "Live memory rises by {size} per {noun}: {name} allocates more in each {noun} than the last one "
         "released. Collect results in a list or a preallocated tensor instead of concatenating them.",
         size=format_bytes(rising.per_step),
         noun=noun,
@@ -104,13 +127,21 @@ def rising_sentence(device: str, rising: RisingLive, noun: str) -> Text:
     )
 
 
-def reserved_sentence(per_step: int, noun: str) -> Text:
-    """Say by how much reserved memory rises while tensors use no more, and what to do."""
-    return text(
-        "Reserved memory rises by {size} per {noun} while tensors use no more: the allocator fragments. "
-        "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
-        size=format_bytes(per_step),
-        noun=noun,
+def reserved_sentence(kind: str, reserved: ReservedRise, noun: str) -> Text:
+    """Say by how much more reserved memory rises than what tensors use, and what to do.
+
+    kind  of the device: not all allocators have expandable segments
+    """
+    return sentences(
+        text(
+            "Reserved memory rises by {size} per {noun} while tensors use {used}: the allocator fragments.",
+            size=format_bytes(reserved.per_step),
+            noun=noun,
+            used=used_more(reserved.used),
+        ),
+        text("Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.")
+        if kind == "CUDA"
+        else text("Allocate fewer different sizes (pad or bucket the inputs)."),
     )
 
 
@@ -180,11 +211,15 @@ def _fragmentation(memory: DeviceMemory) -> Text:
     return text("Up to {size} is reserved by the allocator but unused.", size=size)
 
 
-def growth_headline(device: str, growth: DeviceGrowth, noun: str) -> Text:
-    """Return the sentence of the headline on a leak: its rate, and the code that allocates most of it."""
+def growth_headline(device: str, growth: DeviceGrowth, noun: str, where: str = "") -> Text:
+    """Return the sentence of the headline on a leak: its rate, and the code that allocates most of it.
+
+    where  " on " and the device, unless the headline is about it
+    """
     first, total = growth.holders[0], sum(holder.growth for holder in growth.holders)
     return text(
-        "Memory may leak {size} per {noun}, {most}from {name}.",
+        "Memory{where} may leak {size} per {noun}, {most}from {name}.",
+        where=where,
         noun=noun,
         size=_leak_rate(device, growth),
         most="" if len(growth.holders) == 1 else "mostly " if 2 * first.growth > total else "above all ",
@@ -192,8 +227,11 @@ def growth_headline(device: str, growth: DeviceGrowth, noun: str) -> Text:
     )
 
 
-def growth_verdict(device: str, growth: DeviceGrowth, noun: str) -> Text:
-    """Return whether memory may leak. A cache that fills looks the same, so a leak is only a possibility."""
+def growth_verdict(device: str, growth: DeviceGrowth, noun: str, rises: bool = False) -> Text:
+    """Return whether memory may leak. A cache that fills looks the same, so a leak is only a possibility.
+
+    rises  live memory does although no operator leaks: then `rising_sentence` is the verdict
+    """
     if len(growth.live) < MIN_STEPS:
         return text(
             "Too few {noun}s to check for leaks; record at least {count}.", noun=noun, count=str(MIN_STEPS)
@@ -206,6 +244,19 @@ def growth_verdict(device: str, growth: DeviceGrowth, noun: str) -> Text:
             noun=noun,
             share=format_ratio(MIN_PEAK_SHARE),
         )
+    if growth.offset:
+        first = growth.holders[0]
+        return text(
+            "No sign of a leak: blocks that {name} allocated in {born} of {steps} {noun}s stay ({live}), but "
+            "other memory is released instead.",
+            name=_place(device, first),
+            born=str(first.born),
+            steps=str(len(growth.live)),
+            noun=noun,
+            live=format_bytes(first.growth),
+        )
+    if not growth.growing and rises:
+        return ()
     if not growth.growing:
         return text("No sign of a leak: no operator keeps allocating blocks that are never released.")
     first, *others = growth.holders
@@ -251,10 +302,15 @@ def holder_summary(holder: GrowthHolder, event: int, since: str, last: str, noun
     )
 
 
-def snapshot_headline(allocator: DeviceAllocator) -> Text:
-    """Return how much the allocator of a device reserves, and how much of it tensors use."""
+def snapshot_headline(allocator: DeviceAllocator, peak: int) -> Text:
+    """Return how much the allocator of a device reserves, how much of it tensors use, and the most they used.
+
+    peak  bytes in the history, 0 without one
+    """
+    is_lower = allocator.allocated < (1 - MIN_PEAK_DIFFERENCE) * peak
     return text(
-        "{device} had {reserved} reserved, {allocated} of it in use.",
+        "{device} had {reserved} reserved, {allocated} of it in use{peak}.",
+        peak=f", after a peak of {format_bytes(peak)}" if is_lower else "",
         device=device_name("CUDA", allocator.device),
         reserved=format_bytes(allocator.reserved),
         allocated=format_bytes(allocator.allocated),

@@ -12,6 +12,7 @@ from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import say_steps
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
+from torch_tb_profiler.views._shared.wording import used_more
 from torch_tb_profiler.views.overview.payload import Average, Recommendation
 from torch_tb_profiler.views.overview.rule_words import RULE_WORDS, RuleWords
 from torch_tb_profiler.views.overview.words import BUSY_CATEGORIES, MIN_IDLE_SHARE, is_exposed
@@ -58,6 +59,7 @@ def build_recommendation(
         "sizes": _unaligned_sizes(finding),
         "base": base,
         "device": device,
+        "used": used_more(int(finding.value or 0)),
         "overlap": " while nothing computes" if finding.on_device else "; operators on the host may run meanwhile",
     }
     more = text(words.more, device=device) if _exceeds_measured(advice.gain) else ()

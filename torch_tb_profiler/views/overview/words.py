@@ -414,21 +414,29 @@ def iterations_sentence() -> Text:
 
 
 def leak_sentence(trace: Trace, noun: str) -> Text:
-    """Say that memory of the first device may leak, and when that fills the device; empty where no leak shows.
+    """Say that memory of the default device or another may leak, and when that fills it; empty where none does.
 
     Steps until it is full: (capacity - allocated at the end of the last step) / growth per step. Memory that the
     allocator caches or other processes hold makes them fewer, so the sentence says "at most".
     `noun`: see `steps.step_noun`.
     """
     default = default_device(trace)
-    for level in memory_levels(trace):
+    for level in sorted(memory_levels(trace), key=lambda level: level.device.name != default):
         device = level.device
-        change = memory_growth(trace, level) if device.name == default else None
+        change = memory_growth(trace, level)
         if change is None or not change.growing or not change.per_step:
             continue
-        left = None if device.capacity is None else -((int(change.live[-1]) - device.capacity) // change.per_step)
+        if device.name != default and not change.is_large:
+            continue
+        # Some of what grows may be made up for by what is released.
+        since = min(holder.since for holder in change.holders)
+        net = int(change.live[-1] - change.live[since]) // max(len(change.live) - 1 - since, 1)
+        rate = min(change.per_step, net)
+        known = device.capacity is not None and rate > 0
+        left = -((int(change.live[-1]) - (device.capacity or 0)) // rate) if known else None
         return text(
-            "Memory may leak: it grows by {size} per {noun}{full}.",
+            "Memory{where} may leak: it grows by {size} per {noun}{full}.",
+            where="" if device.name == default else f" on {device.name}",
             noun=noun,
             size=Phrase(format_bytes(change.per_step), link("memory", device=device.name, table="growth")),
             full=""

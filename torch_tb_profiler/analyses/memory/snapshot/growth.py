@@ -2,6 +2,7 @@
 
 step       1     2     3     4     5
 leak       x     xx    xxx   xxxx  xxxxx     blocks of most steps, none of which is ever freed
+rhythm     x     x     xx    xx    xxx       blocks of each second step, none of which is ever freed: a leak too
 window     x     xx    xxx   xxx   xxx       the oldest is freed: no leak
 cache      x     xx    xx    xx    xx        silent since step 2: no leak
 
@@ -25,6 +26,7 @@ from torch_tb_profiler.analyses.memory.snapshot.history import (
     live_allocations,
 )
 from torch_tb_profiler.analyses.memory.snapshot.steps import snapshot_steps
+from torch_tb_profiler.analyses.shared.memory_trends import ReservedRise
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.snapshots import ALLOC, OUT_OF_MEMORY, RecordedSnapshot
 from torch_tb_profiler.model.trace import Int64
@@ -34,6 +36,12 @@ MIN_STEPS = 4
 
 MIN_STEADY_SHARE = 0.75
 """Growth happens in at least this share of the steps after the first one, which fills caches."""
+
+MIN_REGULAR_STEPS = 4
+"""A site that allocates in fewer steps, but in so many at least, leaks if it does so at regular intervals:"""
+
+MAX_INTERVAL_RATIO = 2
+"""the longest is at most so many times the shortest, and the last one isn't over for longer than that."""
 
 MAX_SILENT_STEPS = 2
 """A site that hasn't allocated for this many steps no longer grows: a cache that is full."""
@@ -67,8 +75,8 @@ class SnapshotGrowth:
 
     annotated  whether the steps are annotated ones
     live       bytes per step by which memory in use rises although no site leaks, None if it doesn't
-    rising     the stack whose blocks grow most then, None if no stack does
-    reserved   bytes per step by which reserved memory rises although tensors use no more, None if it doesn't
+    rising     the stack whose blocks are most of that rise, None if no stack's are
+    reserved   by how much reserved memory rises although tensors use much less more, None if it doesn't
     """
 
     entry: int
@@ -77,7 +85,7 @@ class SnapshotGrowth:
     leaks: tuple[SiteGrowth, ...]
     live: int | None
     rising: int | None
-    reserved: int | None
+    reserved: ReservedRise | None
 
     @property
     def known(self) -> bool:
@@ -103,13 +111,22 @@ def snapshot_growth(snapshot: RecordedSnapshot, device: int) -> SnapshotGrowth |
     leaks = _find_leaks(snapshot, history, begins, entry)
     levels = history.in_use[np.maximum(begins - 1, 0)]
     live = None if leaks else _rise_per_step(levels, history.peak_in_use)
-    reserved = _rise_per_step(history.reserved_after(np.maximum(begins - 1, 0)), history.peak_in_use)
+    rising = None if live is None else _rising_stack(snapshot, history, begins, int(levels[-1] - levels[1]))
+    return SnapshotGrowth(
+        entry, len(begins), annotated, leaks, live, rising, _reserved_rise(history, begins, entry)
+    )
+
+
+def _reserved_rise(history: AllocatorHistory, begins: Int64, entry: int) -> ReservedRise | None:
+    """Return how reserved memory rises, None if it doesn't or the peaks of the steps rise nearly as much."""
+    rise = _rise_per_step(history.reserved_after(np.maximum(begins - 1, 0)), history.peak_in_use)
     peaks = np.maximum.reduceat(history.in_use[: entry + 1], begins)[:-1]  # the last step may be cut
-    used = (int(peaks[-1]) - int(peaks[0])) / max(len(peaks) - 1, 1)
-    if reserved is not None and used >= MAX_USED_RATIO * reserved:
-        reserved = None
-    rising = None if live is None else _rising_stack(snapshot, history, begins)
-    return SnapshotGrowth(entry, len(begins), annotated, leaks, live, rising, reserved)
+    if rise is None or len(peaks) < MIN_STEPS:
+        return None
+    used = (int(peaks[-1]) - int(peaks[1])) / (len(peaks) - 2)
+    if used >= MAX_USED_RATIO * rise:
+        return None
+    return ReservedRise(rise, max(round(used), 0))
 
 
 def _step_begins(
@@ -140,7 +157,10 @@ def _step_begins(
 def _find_leaks(
     snapshot: RecordedSnapshot, history: AllocatorHistory, begins: Int64, entry: int
 ) -> tuple[SiteGrowth, ...]:
-    """Return the sites with blocks of most steps, none of which was freed later; most bytes first."""
+    """Return the sites with blocks of most steps or of regular ones, none of which was freed later.
+
+    Most bytes first.
+    """
     live = live_allocations(history, entry)
     step = np.searchsorted(begins, live, "right") - 1
     live, step = live[step >= 0], step[step >= 0]
@@ -151,9 +171,7 @@ def _find_leaks(
     for code in np.unique(stack).tolist():
         mine = stack == code
         steps_of_site = np.unique(step[mine])
-        silent = count - 1 - int(steps_of_site[-1])
-        later = int((steps_of_site > 0).sum())
-        if silent < MAX_SILENT_STEPS and later >= MIN_STEADY_SHARE * (count - 1 - silent) and code:
+        if code and (_is_steady(steps_of_site, count) or _is_regular(steps_of_site, count)):
             since = int(live[mine][0])
             found.append(SiteGrowth(code, int(size[mine].sum()), int(mine.sum()), len(steps_of_site), since))
     windows = _freed_late(snapshot, history, begins, entry, [site.stack for site in found])
@@ -161,6 +179,22 @@ def _find_leaks(
     found.sort(key=lambda site: (-site.bytes, site.stack))
     enough = sum(site.bytes for site in found) >= MIN_RISE_SHARE * history.peak_in_use
     return tuple(found) if enough else ()
+
+
+def _is_steady(steps_of_site: Int64, count: int) -> bool:
+    """Return whether a site allocates in most steps; `count`: of all steps."""
+    silent = count - 1 - int(steps_of_site[-1])
+    later = int((steps_of_site > 0).sum())
+    return silent < MAX_SILENT_STEPS and later >= MIN_STEADY_SHARE * (count - 1 - silent)
+
+
+def _is_regular(steps_of_site: Int64, count: int) -> bool:
+    """Return whether a site allocates at regular intervals until the end; `count`: of all steps."""
+    if len(steps_of_site) < MIN_REGULAR_STEPS:
+        return False
+    intervals = np.diff(steps_of_site)
+    longest = min(int(intervals.max()), MAX_INTERVAL_RATIO * int(intervals.min()))
+    return int(intervals.max()) == longest and count - 1 - int(steps_of_site[-1]) <= longest
 
 
 def _freed_late(
@@ -195,8 +229,8 @@ def _rise_per_step(levels: Int64, peak: int) -> int | None:
     return total // len(changes) if steady and total >= MIN_RISE_SHARE * peak else None
 
 
-def _rising_stack(snapshot: RecordedSnapshot, history: AllocatorHistory, begins: Int64) -> int | None:
-    """Return the stack whose blocks in use grow most from the second step to the last one."""
+def _rising_stack(snapshot: RecordedSnapshot, history: AllocatorHistory, begins: Int64, total: int) -> int | None:
+    """Return the stack whose blocks are most of the `total` bytes more from the second step to the last one."""
     sums = []
     for begin in (int(begins[1]), int(begins[-1])):
         rows = history.rows.start + live_allocations(history, max(begin - 1, 0))
@@ -204,4 +238,4 @@ def _rising_stack(snapshot: RecordedSnapshot, history: AllocatorHistory, begins:
         sums.append(np.bincount(stack, size, minlength=snapshot.stack_count))
     rise = sums[1] - sums[0]
     code = int(rise.argmax())
-    return code if code and rise[code] > 0 else None
+    return code if code and 2 * rise[code] > total else None

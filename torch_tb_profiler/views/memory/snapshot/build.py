@@ -78,7 +78,7 @@ def build_snapshot(snapshot: RecordedSnapshot, params: SnapshotParams) -> Memory
     oom = [_oom(snapshot, allocator.device, history, failure, params.device_bytes, growth) for failure in failures]
     grown = None if growth is None or not growth.known else _growth(snapshot, growth, params.limit)
     return MemorySnapshot(
-        headline=oom[-1].verdict if oom else snapshot_headline(allocator),
+        headline=oom[-1].verdict if oom else snapshot_headline(allocator, history.peak_in_use),
         details=sentences(
             grown.summary if grown is not None and _grows(grown) else (), snapshot_details(allocator)
         ),
@@ -184,6 +184,7 @@ def _oom(
     known = None not in (device_bytes, failure.device_free, failure.reserved)
     held = (device_bytes or 0) - (failure.device_free or 0) - (failure.reserved or 0)
     others = max(held, 0) if known else None
+    leaks = () if growth is None or failure.entry != growth.entry else growth.leaks
     return SnapshotOom(
         entry=failure.entry,
         requested=failure.size,
@@ -199,20 +200,14 @@ def _oom(
         cause=failure.cause,
         verdict=words.verdict(device, failure, live.by_category(), _top_site(snapshot, live)),
         remedies=words.remedies(
-            failure, live.by_category(), others, expandable is True, _leak(snapshot, failure, growth)
+            failure,
+            live.by_category(),
+            others,
+            expandable is True,
+            leaks,
+            words.site_name(snapshot.stack(leaks[0].stack)) if leaks else None,
         ),
     )
-
-
-def _leak(
-    snapshot: RecordedSnapshot, failure: SnapshotFailure, growth: SnapshotGrowth | None
-) -> tuple[str, int, int] | None:
-    """Return the frame that leaks most, the bytes of all leaks, and its steps; None if nothing leaks."""
-    if growth is None or not growth.leaks or failure.entry != growth.entry:
-        return None
-    first = growth.leaks[0]
-    name = words.site_name(snapshot.stack(first.stack))
-    return None if name is None else (name, growth.leaked, first.steps)
 
 
 def _growth(snapshot: RecordedSnapshot, growth: SnapshotGrowth, limit: int) -> SnapshotGrowthPayload:
@@ -230,7 +225,7 @@ def _growth(snapshot: RecordedSnapshot, growth: SnapshotGrowth, limit: int) -> S
         ],
         live_bytes=growth.live,
         rising=[parse_frame(text) for text in rising],
-        reserved_bytes=growth.reserved,
+        reserved_bytes=None if growth.reserved is None else growth.reserved.per_step,
     )
 
 
@@ -239,12 +234,10 @@ def _grows(growth: SnapshotGrowthPayload) -> bool:
 
 
 def _top_site(snapshot: RecordedSnapshot, live: MemoryInUse) -> tuple[str, int] | None:
-    """Return the innermost Python frame of the site that holds most, and its bytes; None if it has no stack."""
+    """Return the frame of the site that holds most, and its bytes; None if it has no stack."""
     for stack, size, *_ in live.by_site()[:1]:
-        frames = snapshot.stack(stack)
-        python = (frame for frame in frames if ".py(" in frame)
-        frame = next(python, frames[0] if frames else None)
-        return None if frame is None else (frame, size)
+        name = words.site_name(snapshot.stack(stack))
+        return None if name is None else (name, size)
     return None
 
 

@@ -25,6 +25,7 @@ from torch_tb_profiler.model.snapshots import RecordedSnapshot
 from torch_tb_profiler.model.trace import Trace, TracePair
 from torch_tb_profiler.view import PairView
 from torch_tb_profiler.views._shared.text import Text, reason_texts, text
+from torch_tb_profiler.views.memory.snapshot.words import site_name
 
 
 class SnapshotPairParams(msgspec.Struct, frozen=True):
@@ -133,8 +134,14 @@ def _headline(difference: int, base: int, candidate: int, sites: list[SiteDiffer
     top = max((site for site in sites if site.frames), key=lambda site: abs(site.difference), default=None)
     holder = ""
     if top is not None and top.difference * difference > 0:
-        frame = next((frame for frame in top.frames if ".py(" in frame), top.frames[0])
-        holder = f", {format_bytes(abs(top.difference))} of it from {frame}"
+        frame = site_name(top.frames)
+        size, rest = format_bytes(abs(top.difference)), abs(top.difference) - abs(difference)
+        more, less = ("more", "less") if difference > 0 else ("less", "more")
+        holder = (
+            f", {size} of it from {frame}"
+            if rest <= 0
+            else f": {size} {more} from {frame}, {format_bytes(rest)} {less} from other code"
+        )
     return text(
         "The peak is {difference} {direction} than in the base ({base}){holder}.",
         difference=format_bytes(abs(difference)),
@@ -273,6 +280,13 @@ def _fit_headline(scaling: MemoryScaling, room: int | None, fits: tuple[int, int
     if room is None or fits is None:
         return text("The peak grows by {growth} of the batch.", growth=growth)
     low, high = fits
+    if high == 0:
+        return text(
+            "No batch is likely to fit in {room}: {fixed} don't depend on it, and the peak grows by {growth}.",
+            room=format_bytes(room),
+            fixed=format_bytes(max(scaling.fixed, 0.0)),
+            growth=growth,
+        )
     batches = f"{low}" if low == high else f"{low} to {high}"
     return text(
         "The largest batch that fits in {room} is likely {batches}: the peak grows by {growth}.",

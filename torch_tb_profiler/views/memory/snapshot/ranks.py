@@ -8,19 +8,23 @@ import msgspec
 
 from torch_tb_profiler.analyses.memory.snapshot.categories import CATEGORIES
 from torch_tb_profiler.analyses.memory.snapshot.ranks import (
+    MIN_DIFFERENCE_SHARE,
     DeviceDigest,
     RankDifference,
     SnapshotDigest,
     digest_snapshot,
     find_different_rank,
 )
-from torch_tb_profiler.base.format import format_bytes, shorten_middle
-from torch_tb_profiler.base.grammar import all_of, capitalize, plural
+from torch_tb_profiler.base.format import format_bytes, format_ratio, shorten_middle
+from torch_tb_profiler.base.grammar import all_of, capitalize, join_words, plural
 from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Members, NoParams, Reduction, RunView
-from torch_tb_profiler.views._shared.text import Text, reason_texts, text
+from torch_tb_profiler.views._shared.text import Text, reason_texts, sentences, text
 from torch_tb_profiler.views.memory.snapshot.words import MAX_FRAME_LENGTH
+
+MAX_LISTED_FAILURES = 4
+"""Of more ranks that ran out of memory, the headline names two."""
 
 
 class SnapshotRankRow(msgspec.Struct, frozen=True):
@@ -82,7 +86,9 @@ def build_ranks(members: Members[SnapshotDigest], _: NoParams) -> SnapshotRanks:
     totals = {name: sum(each.categories.get(name, 0) for each in digests) for name in CATEGORIES}
     categories = sorted((name for name in totals if totals[name]), key=lambda name: -totals[name])
     return SnapshotRanks(
-        headline=_headline(found, different, sum(member.result is None for member in members)),
+        headline=sentences(
+            _failures(found), _headline(found, different, sum(member.result is None for member in members))
+        ),
         rows=[_row(row, index, digests, categories) for index, row in enumerate(found)],
         different=None if different is None else different.index,
         categories=categories,
@@ -127,33 +133,62 @@ def _headline(
             return text("{rank} is the only one that was read; its peak is {peak}.", rank=name, peak=peak)
         return text("Only one snapshot was found, with a peak of {peak}.", peak=format_bytes(peaks[0]))
     if different is None:
+        noun = _row_noun(found)
+        share = max((max(peaks) - min(peaks)) / max(peaks), MIN_DIFFERENCE_SHARE) if max(peaks) else 0.0
         return text(
-            "{ranks} peak within 1% of each other: {low} to {high}.",
-            ranks=f"The {plural(len(found), 'rank')} that were read"
+            "{ranks} peak within {share} of each other: {low} to {high}.",
+            ranks=f"The {plural(len(found), noun)} that were read"
             if unread
-            else capitalize(all_of(len(found), "rank")),
+            else capitalize(all_of(len(found), noun)),
+            share=format_ratio(share, "up"),
             low=format_bytes(min(peaks)),
             high=format_bytes(max(peaks)),
         )
-    site = ""
-    if different.site is not None:
-        name = shorten_middle(different.site, MAX_FRAME_LENGTH)
-        site = f"; {format_bytes(abs(different.site_bytes))} of the difference is from {name}"
+    others = len(found) - 1
     return text(
-        "{rank} differs most{of}: its peak of {peak} is {difference} {direction} the median of the others{site}.",
+        "{rank} differs most{of}: its peak of {peak} is {difference} {direction} {others}{site}.",
         rank=_name(found, different.index),
         of=f" of the {len(found)} that were read" if unread else "",
         peak=format_bytes(peaks[different.index]),
         difference=format_bytes(abs(different.bytes)),
         direction="above" if different.bytes > 0 else "below",
-        site=site,
+        others="the median of the others"
+        if others > 1
+        else f"that of {_name(found, 1 - different.index, 'rank')}",
+        site=_site_clause(different),
     )
 
 
-def _name(found: list[tuple[str, int | None, DeviceDigest]], index: int) -> str:
-    """Return what a row is called: its rank, and its device where the worker has several."""
+def _site_clause(different: RankDifference) -> str:
+    """Return how much of a difference is from the site that differs most; other code may offset some of it."""
+    if different.site is None:
+        return ""
+    name, size = shorten_middle(different.site, MAX_FRAME_LENGTH), abs(different.site_bytes)
+    if size <= abs(different.bytes):
+        return f"; {format_bytes(size)} of the difference is from {name}"
+    more, less = ("more", "less") if different.bytes > 0 else ("less", "more")
+    return f"; {name} holds {format_bytes(size)} {more}, other code {less}"
+
+
+def _row_noun(found: list[tuple[str, int | None, DeviceDigest]]) -> str:
+    """Return what a row is: a rank, or a device where a worker has several."""
+    return "rank" if len({worker for worker, *_ in found}) == len(found) else "GPU"
+
+
+def _failures(found: list[tuple[str, int | None, DeviceDigest]]) -> Text:
+    """Return which ranks ran out of memory; empty if none did."""
+    indexes = [index for index, (*_, digest) in enumerate(found) if digest.out_of_memory]
+    if not indexes:
+        return ()
+    failed = [_name(found, index, "rank" if number else "Rank") for number, index in enumerate(indexes)]
+    listed = failed if len(failed) <= MAX_LISTED_FAILURES else [*failed[:2], f"{len(failed) - 2} others"]
+    return text("{ranks} ran out of memory.", ranks=join_words(listed))
+
+
+def _name(found: list[tuple[str, int | None, DeviceDigest]], index: int, noun: str = "Rank") -> str:
+    """Return what a row is called: its rank, and its device where the worker has several; "rank" in a sentence."""
     worker, rank, digest = found[index]
-    name = worker if rank is None else f"Rank {rank}"
+    name = worker if rank is None else f"{noun} {rank}"
     several = sum(other == worker for other, *_ in found) > 1
     return f"{name} ({device_name('CUDA', digest.device)})" if several else name
 

@@ -17,12 +17,13 @@ from torch_tb_profiler.analyses.memory.snapshot.categories import (
     WORKSPACE,
 )
 from torch_tb_profiler.analyses.memory.snapshot.failures import SnapshotFailure
-from torch_tb_profiler.analyses.memory.snapshot.growth import SnapshotGrowth
+from torch_tb_profiler.analyses.memory.snapshot.growth import SiteGrowth, SnapshotGrowth
 from torch_tb_profiler.analyses.memory.snapshot.modules import program_frame
 from torch_tb_profiler.base.format import format_bytes, shorten_middle
-from torch_tb_profiler.base.grammar import plural
+from torch_tb_profiler.base.grammar import agree, plural
 from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.views._shared.text import Text, sentences, text
+from torch_tb_profiler.views._shared.wording import used_more
 
 MAX_FRAME_LENGTH = 80
 
@@ -70,7 +71,7 @@ def verdict(
     """Return why an allocation failed: the request, what is free, and who holds the memory.
 
     categories  of what is in use, most bytes first
-    top_site    the frame that holds most, and its bytes
+    top_site    the frame that holds most as `site_name` spells it, and its bytes
     """
     request = text(
         "Out of memory on {device}: {size} requested, {free}.",
@@ -86,18 +87,22 @@ def verdict(
 def _cause(failure: SnapshotFailure, categories: Mapping[str, int], top_site: tuple[str, int] | None) -> Text:
     if failure.in_use is None or failure.reserved is None:
         return text("The state at that moment isn't known.")
-    unused, largest = format_bytes(failure.unused or 0), format_bytes(failure.largest_hole or 0)
+    elsewhere = sum(failure.other_holes or ())
     match failure.cause:
         case "fragmentation":
             return text(
-                "Fragmentation: {unused} are reserved but unused, and the largest free block is {largest}.",
-                unused=unused,
-                largest=largest,
+                "Fragmentation: {unused} are reserved but unused, and the largest free block is "
+                "{largest}{others}.",
+                unused=format_bytes(failure.holes or 0),
+                largest=format_bytes(failure.largest_hole or 0),
+                others=f"; {format_bytes(elsewhere)} more are unused in other streams or pools"
+                if elsewhere
+                else "",
             )
         case "other pools":
             return text(
                 "{unused} are reserved but unused in other streams or pools, which this request can't use.",
-                unused=format_bytes(sum(failure.other_holes or ())),
+                unused=format_bytes(elsewhere),
             )
         case "limit":
             return text("Enough is free, so a limit of the process or a reservation elsewhere refused it.")
@@ -105,7 +110,7 @@ def _cause(failure: SnapshotFailure, categories: Mapping[str, int], top_site: tu
         "{used} are in use{top}, {unused} reserved but unused.",
         used=format_bytes(failure.in_use),
         top=_largest_holder(failure.in_use, categories, top_site),
-        unused=unused,
+        unused=format_bytes(failure.unused or 0),
     )
 
 
@@ -116,7 +121,7 @@ def _largest_holder(in_use: int, categories: Mapping[str, int], top_site: tuple[
     if name != CATEGORIES[UNKNOWN]:
         return f" ({format_bytes(size)} {name})"
     if top_site is not None and top_site[1] >= MIN_TOP_SHARE * in_use:
-        return f" ({format_bytes(top_site[1])} from {shorten_middle(top_site[0], MAX_FRAME_LENGTH)})"
+        return f" ({format_bytes(top_site[1])} from {top_site[0]})"
     return ""
 
 
@@ -125,33 +130,36 @@ def remedies(
     categories: Mapping[str, int],
     others: int | None,
     expandable: bool,
-    leak: tuple[str, int, int] | None,
+    leaks: Sequence[SiteGrowth],
+    leaking: str | None,
 ) -> list[Text]:
     """Return what would make room for a failed allocation, most effective first; empty if that isn't known.
 
     others      bytes of the device that this process's allocator doesn't hold, None if unknown
     expandable  segments are expandable already
-    leak        the frame that leaks most, the bytes of all leaks, and the steps in which it allocated
+    leaks       sites that may leak, most bytes first; leaking: the frame of the first, None if it isn't known
     """
     found = list(_remedies(failure, categories, others, expandable))
-    if leak is None or failure.cause in ("limit", "unknown"):
+    if leaking is None or failure.cause in ("limit", "unknown"):
         return found
-    name, size, steps = leak
+    first, further = leaks[0], leaks[1:]
+    more, places = sum(site.bytes for site in further), plural(len(further), "other place")
     freeing = text(
         "Free what {name} keeps (`detach()`, `item()`, a shorter list): {size} were allocated over {steps} and "
-        "never freed.",
-        name=name,
-        size=format_bytes(size),
-        steps=plural(steps, "step"),
+        "never freed{others}.",
+        name=leaking,
+        size=format_bytes(first.bytes),
+        steps=plural(first.steps, "step"),
+        others=f"; {places} {agree(len(further), 'keeps', 'keep')} {format_bytes(more)}" if further else "",
     )
-    enough = size + (failure.device_free or 0) >= failure.size
+    enough = first.bytes + more + (failure.device_free or 0) >= failure.size
     return [freeing, *found] if enough else [*found, freeing]
 
 
 def growth_summary(growth: SnapshotGrowth, leaking: str | None, rising: str | None) -> Text:
     """Return what grew over the steps.
 
-    leaking  the frame that leaks most; rising: the one that allocates more and more although nothing leaks
+    leaking  the frame that leaks most; rising: the one with most of the rise, where nothing leaks
     """
     found = []
     if growth.leaks:
@@ -172,16 +180,17 @@ def growth_summary(growth: SnapshotGrowth, leaking: str | None, rising: str | No
     if growth.live is not None:
         found.append(
             text(
-                "Memory in use rises by {size} per step although blocks are freed{name}.",
+                "Memory in use rises by {size} per step{name}.",
                 size=format_bytes(growth.live),
-                name="" if rising is None else f"; {rising} allocates more and more",
+                name="" if rising is None else f", most of it from {rising}",
             )
         )
     if growth.reserved is not None:
         found.append(
             text(
-                "Reserved memory rises by {size} per step while tensors use no more: the allocator fragments.",
-                size=format_bytes(growth.reserved),
+                "Reserved memory rises by {size} per step while tensors use {used}: the allocator fragments.",
+                size=format_bytes(growth.reserved.per_step),
+                used=used_more(growth.reserved.used),
             )
         )
     nothing = text("No sign of a leak over {steps}.", steps=plural(growth.steps, "step"))
