@@ -28,7 +28,7 @@ from torch_tb_profiler.views._shared.wording import used_more
 MAX_FRAME_LENGTH = 80
 
 MIN_TOP_SHARE = 0.1
-"""Least share of the memory in use that makes a category worth a sentence."""
+"""Least share of the memory in use that makes a category worth a sentence, and of holes that makes others so."""
 
 MAX_CONTEXT_BYTES = 2 << 30
 """Bytes that the CUDA context of this process and its libraries may take outside of the allocator."""
@@ -96,7 +96,7 @@ def _cause(failure: SnapshotFailure, categories: Mapping[str, int], top_site: tu
                 unused=format_bytes(failure.holes or 0),
                 largest=format_bytes(failure.largest_hole or 0),
                 others=f"; {format_bytes(elsewhere)} more are unused in other streams or pools"
-                if elsewhere
+                if elsewhere > MIN_TOP_SHARE * (failure.holes or 0)
                 else "",
             )
         case "other pools":
