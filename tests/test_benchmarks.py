@@ -13,7 +13,7 @@ import pytest
 
 import torch_tb_profiler
 from benchmarks.contestants import cached_tabs as cached_tabs_module
-from benchmarks.contestants import tensorboard_start, unprepared_tabs
+from benchmarks.contestants import tensorboard_start, uncached_tabs
 from benchmarks.grow import read_recording, write_grown
 from benchmarks.hangs import write_job
 from benchmarks.timeline import grow, sample, write_grown_trace
@@ -84,16 +84,16 @@ def test_no_visit_of_a_tab_by_command_profits_from_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     caches: list[tuple[str, list[str]]] = []
-    visit = unprepared_tabs.visit
+    visit = uncached_tabs.visit
 
-    def record(tree: str, cache: Path, tab: str, file: str) -> unprepared_tabs.Visit:
+    def record(tree: str, cache: Path, tab: str, file: str) -> uncached_tabs.Visit:
         caches.append((tab, [each.name for each in cache.glob("*.operators.json")]))
         return visit(tree, cache, tab, file)
 
     monkeypatch.setenv("TORCH_PROFILER_SMALL_FILE_BYTES", "16")  # so that it is cached, as a large one is
-    monkeypatch.setattr(unprepared_tabs, "visit", record)
-    monkeypatch.setattr(unprepared_tabs, "TABS", ("operators", "operators"))
-    unprepared_tabs.main([str(SAMPLE), "--rounds", "1"])
+    monkeypatch.setattr(uncached_tabs, "visit", record)
+    monkeypatch.setattr(uncached_tabs, "TABS", ("operators", "operators"))
+    uncached_tabs.main([str(SAMPLE), "--rounds", "1"])
     assert caches == [("overview", []), ("overview", []), ("operators", []), ("operators", [])]
     cells = [line.split("|")[1:-1] for line in capsys.readouterr().out.splitlines()[3:]]
     assert [row[0].strip() for row in cells] == ["again", "operators", "operators"]

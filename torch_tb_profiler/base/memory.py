@@ -33,7 +33,7 @@ def release_memory() -> None:
         global _is_recycling
         if _is_recycling:
             _is_recycling = False
-            recycle_small_arrays(_KEPT_BYTES)
+            recycle_small_arrays(_UNTRIMMED_BYTES)
 
 
 def recycle_small_arrays(kept_bytes: int = 1 << 26) -> None:
@@ -64,7 +64,7 @@ _LARGE_ARRAY_BYTES = 1 << 24
 
 Smaller ones are recycled: clearing their pages again and again would take longer than the analysis."""
 
-_KEPT_BYTES = 1 << 27
+_UNTRIMMED_BYTES = 1 << 27
 """Freed bytes that such a process keeps at most."""
 
 

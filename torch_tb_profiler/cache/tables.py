@@ -20,6 +20,7 @@ from torch_tb_profiler.cache.arrow_writer import Sink
 
 _LENGTH = struct.Struct("<I")
 _ALIGNMENT = 64
+"""Columns begin at multiples of this many bytes, a cache line, so that mapped ones can be read as arrays."""
 _DTYPES = frozenset(np.dtype(code).str for code in np.typecodes["AllInteger"] + "fd?")
 
 

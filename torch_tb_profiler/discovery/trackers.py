@@ -28,6 +28,7 @@ _MAX_HEAD_BYTES = 1 << 20
 """W&B writes the record of a run among the first of its file."""
 
 _MAX_DATABASE_BYTES = 256 << 20
+"""Most bytes of an `mlflow.db` that are copied to read the names of runs from."""
 
 _WANDB = lazy_regex(r"^(?P<folder>(?:.*/)?(?:offline-)?run-\d{8}_\d{6}-(?P<id>[^/]+))/run-(?P=id)\.wandb$")
 _MLFLOW_TAG = lazy_regex(r"^(?P<folder>(?:.*/)?[0-9a-f]{32})/tags/mlflow\.runName$")

@@ -25,6 +25,8 @@ from typing import Any, BinaryIO, NamedTuple
 from torch_tb_profiler.base.errors import TraceError
 
 MAX_BYTES = 512 * 2**20
+"""Largest pickle that is read in Python, at some 8 MB per second and several times its size in memory."""
+
 MAX_CONTAINERS = 10_000_000
 """Lists, tuples and dicts in one file; half a million blocks with their stacks make about two million."""
 

@@ -19,6 +19,7 @@ GZIP_WINDOW_BITS = 31
 """Window bits that tell zlib to expect a gzip header."""
 
 _MAX_UNPACKED_HEAD_BYTES = 4 * HEAD_BYTES
+"""Most bytes that the front of a packed file is unpacked to, however well it is compressed."""
 
 
 def unpack_head(head: bytes) -> bytes:

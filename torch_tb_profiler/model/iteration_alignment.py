@@ -40,6 +40,7 @@ _MAX_SHIFT = 100
 """Most iterations by which all are shifted to see whether they fit elsewhere: patterns that repeat are shorter."""
 
 _UNBOUNDED = 2**62
+"""A limit that no time in ns reaches, and whose sums with times still fit int64."""
 
 
 class IterationPlaces(NamedTuple):

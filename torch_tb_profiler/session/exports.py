@@ -28,6 +28,7 @@ SAVED_FOLDER = "saved_by_profiler"
 SAVED_KINDS = ("csv", "svg", "png")
 
 MAX_SAVED_BYTES = 64 << 20
+"""Largest table or picture that the page may save into the log folder."""
 
 BYTES_PER_EVENT = 256
 """JSON of a typical event, to convert a limit in bytes to a number of events."""

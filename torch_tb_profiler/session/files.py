@@ -253,8 +253,8 @@ class RequestedFiles:
         """Return a cached answer about a whole job, or None if it must be built."""
         return self._cache.load_json(key, result_name(slug, None))
 
-    def keep_answer(self, key: str, slug: str, payload: bytes) -> None:
-        """Keep an answer about a whole job for later servers; a failure costs only time."""
+    def cache_job_answer(self, key: str, slug: str, payload: bytes) -> None:
+        """Cache an answer about a whole job for later servers; a failure costs only time."""
         self._cache.save_json(key, result_name(slug, None), payload)
 
     def prefetch_answers(self, id_: FileId, part: int | None) -> None:
@@ -344,9 +344,9 @@ class RequestedFiles:
 
                 enable_compiled_functions(own_process=True)
                 recycle_small_arrays()
-            from torch_tb_profiler.session.cache.tables import keep_tables
+            from torch_tb_profiler.session.cache.tables import use_table_cache
 
-            keep_tables(trace, self._cache, self._key(id_), part)
+            use_table_cache(trace, self._cache, self._key(id_), part)
             trace = self._open.add(id_, part, trace)
         with self._lock:
             if id_ in self._files:

@@ -41,7 +41,7 @@ from torch_tb_profiler.session.cache.entries import (
 )
 from torch_tb_profiler.session.cache.packed import pack
 from torch_tb_profiler.session.cache.similarity import sketch_names
-from torch_tb_profiler.session.cache.tables import keep_tables, save_columns
+from torch_tb_profiler.session.cache.tables import save_columns, use_table_cache
 from torch_tb_profiler.storage import FileId, Location, open_location
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views import all_tabs, all_views, find_tab, find_view
@@ -171,7 +171,7 @@ def prefetch_answers(request: LoadRequest, part: int | None, slug: str, cache_di
     if file_trace is None:
         return
     trace = file_trace if part is None else split_trace(file_trace)[part]
-    keep_tables(trace, cache, key, part)
+    use_table_cache(trace, cache, key, part)
     view = find_view(slug)
     assert isinstance(view, TraceView)
     with without_gc():
@@ -214,7 +214,7 @@ def prefetch_reductions(
     if file_trace is None:
         return
     trace = file_trace if part is None else split_trace(file_trace)[part]
-    keep_tables(trace, cache, key, part)
+    use_table_cache(trace, cache, key, part)
     with without_gc():
         for tab in tabs:
             for name, content in _reductions(tab, trace, part).items():
@@ -228,32 +228,28 @@ def enable_compiled_functions(own_process: bool = False) -> None:
     """
     if own_process:
         os.environ.setdefault(*NATIVE_READER)
-    from torch_tb_profiler.analyses.distributed.compiled import use_replay_functions
-    from torch_tb_profiler.base.compiled import use_column_functions
     from torch_tb_profiler.ingest.kineto.native.nesting import compiled_functions
     from torch_tb_profiler.model.schedule.compiled import use_schedule_functions
-    from torch_tb_profiler.session.native.job import job_functions
     from torch_tb_profiler.session.native.schedule import schedule_functions
 
     use_compiled_functions(compiled_functions())
     use_schedule_functions(schedule_functions())
-    of_jobs = job_functions()
-    use_column_functions(None if of_jobs is None else of_jobs.columns)
-    use_replay_functions(None if of_jobs is None else of_jobs.replay)
+    enable_job_functions(anywhere=False)
 
 
-def enable_job_functions() -> None:
-    """Compare the ranks of a large job with compiled functions in any process, unless the user forbids it.
+def enable_job_functions(anywhere: bool = True) -> None:
+    """Compare the ranks of a large job with compiled functions, unless the user forbids it.
 
-    What they get has been checked in Python: a file can't make them read or write beyond a column.
+    anywhere  in any process: what these functions get has been checked in Python, so that a file can't make them
+              read or write beyond a column
     """
     from torch_tb_profiler.analyses.distributed.compiled import use_replay_functions
     from torch_tb_profiler.base.compiled import use_column_functions
     from torch_tb_profiler.session.native.job import job_functions
 
-    of_jobs = job_functions(anywhere=True)
-    use_column_functions(None if of_jobs is None else of_jobs.columns)
-    use_replay_functions(None if of_jobs is None else of_jobs.replay)
+    functions = job_functions(anywhere=anywhere)
+    use_column_functions(None if functions is None else functions.columns)
+    use_replay_functions(None if functions is None else functions.replay)
 
 
 # ---- loading a file -------------------------------------------------------------------------------------
@@ -338,7 +334,7 @@ def _load(
     report(("analyzing", size, size, len(trace)))
     with ThreadPoolExecutor(1, thread_name_prefix="profiler-save") as saver:
         saved = _submit(saver, cache.save_trace, key, trace)  # writing leaves the other core to the analyses
-        keep_tables(trace, cache, key)
+        use_table_cache(trace, cache, key)
         summary, results, reduced = analyze(trace, reduces=not request.alone)
         report(("saving", size, size, len(trace)))
         cached = saved.result()

@@ -12,8 +12,7 @@ from torch_tb_profiler.storage import FileId
 if TYPE_CHECKING:
     from torch_tb_profiler.model.trace import Trace
 
-BYTES_PER_EVENT = 400
-BYTES_PER_TRACE = 1 << 20
+BYTES_PER_EVENT, BYTES_PER_TRACE = 400, 1 << 20
 """Upper estimates of the memory that views derive from a trace; its own columns are mapped from the cache."""
 
 

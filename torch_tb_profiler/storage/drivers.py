@@ -13,9 +13,8 @@ from urllib.parse import urlsplit
 
 from torch_tb_profiler.base.errors import MissingExtraError, StorageError
 
-CONNECT_SECONDS = 5
-READ_SECONDS = 30
-ATTEMPTS = 3
+CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 5, 30, 3
+"""Timeouts of a request and how often a driver tries it, so that a storage that is down shows within minutes."""
 
 _AZURE_HOST = ".blob.core.windows.net"
 

@@ -13,7 +13,7 @@ import msgspec
 
 
 class FileId(NamedTuple):
-    """The full name of a file and the identity of its content (`Entry.identity`)."""
+    """The full name of a file and the identity of its content (`FileEntry.identity`)."""
 
     uri: str
     identity: str

@@ -93,10 +93,10 @@ class TraceLogHandlers(list[logging.Handler]):
         if not all(isinstance(each, CompileRecorder) for each in self):
             return True
         caller = sys._getframe(1)
-        return len(self) > 0 and (caller.f_code.co_name != _RENDERER or _is_kept(caller.f_locals))
+        return len(self) > 0 and (caller.f_code.co_name != _RENDERER or _is_wanted(caller.f_locals))
 
 
-def _is_kept(entry: Mapping[str, Any]) -> bool:
+def _is_wanted(entry: Mapping[str, Any]) -> bool:
     """Return whether a recorder keeps the entry with these arguments; True if they aren't what is expected."""
     name = entry.get("name")
     if name != "artifact":

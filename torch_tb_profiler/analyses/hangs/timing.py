@@ -17,11 +17,13 @@ from torch_tb_profiler.model.flight_recorder import (
     WatchdogTimeout,
 )
 
-YOUNG_NS = 1_000_000_000
-"""A pending call younger than this is a job that runs."""
+MIN_HANG_NS = 1_000_000_000
+"""A younger pending call shows no hang, ns: in a running job collectives are rarely pending for a second."""
 
-LATE_NS = 3600 * 1_000_000_000
-"""A file that is so much newer than the timeout of a pending call was written by a copy, not by the recorder."""
+MIN_COPY_DELAY_NS = 3600 * 1_000_000_000
+"""A file this much newer than the timeout of a pending call was written by a copy, ns.
+
+The recorder itself writes within seconds or minutes of the timeout."""
 
 JobProgress = Literal["stuck", "running", "slow", "unknown"]
 
@@ -39,7 +41,7 @@ class TimedOutCall:
 class DumpTiming:
     """When the dumps were written, and what follows.
 
-    progress    "running"  the oldest pending call is younger than `YOUNG_NS`, or it finished between two dumps
+    progress    "running"  the oldest pending call is younger than `MIN_HANG_NS`, or it finished between two dumps
                 "slow"     it is younger than an earlier pause of this job, so it may go on
                 "stuck"    it is older, or it was pending in two dumps that are further apart than such a pause
                 "unknown"  the storage has no times of the files, or those of a copy
@@ -71,7 +73,7 @@ def find_timing(job: JobDumps, dumps: Mapping[int, RecorderDump], groups: JobGro
     copied = written if noted is None and written is not None and _is_copy(written, pending) else None
     written = as_of = written if noted is None else noted
     last = max((dump.last_call_ns or 0 for dump in dumps.values()), default=0)
-    if copied is not None or (written is not None and last > written + YOUNG_NS):
+    if copied is not None or (written is not None and last > written + MIN_HANG_NS):
         as_of = None  # the file's time is that of something else
     if as_of is None and timeouts:
         as_of, copied = max(each.call.created_ns + each.ran_ns for each in timeouts), None
@@ -85,11 +87,11 @@ def find_timing(job: JobDumps, dumps: Mapping[int, RecorderDump], groups: JobGro
     if job.earlier and pending:
         if not _is_pending_in_both(job, dumps):
             return conclude("running")
-        if between is not None and between >= max(gap, YOUNG_NS):
+        if between is not None and between >= max(gap, MIN_HANG_NS):
             return conclude("stuck")
     if waited is None:
         return conclude("unknown")
-    if waited < YOUNG_NS:
+    if waited < MIN_HANG_NS:
         return conclude("running")
     return conclude("slow" if waited < gap else "stuck")
 
@@ -97,7 +99,7 @@ def find_timing(job: JobDumps, dumps: Mapping[int, RecorderDump], groups: JobGro
 def _is_copy(written_ns: int, pending: Iterable[RecordedCall]) -> bool:
     """Return True if a file is newer than its pending calls could be: their timeouts have passed long ago."""
     ends = [call.created_ns + call.timeout_ns for call in pending if call.timeout_ns is not None]
-    return bool(ends) and written_ns > min(ends) + LATE_NS
+    return bool(ends) and written_ns > min(ends) + MIN_COPY_DELAY_NS
 
 
 def _find_timeouts(

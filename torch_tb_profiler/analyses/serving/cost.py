@@ -36,6 +36,7 @@ COEFFICIENTS = ("fixed", "per_prompt_token", "per_request", "per_kv_token")
 FIXED, PROMPT, REQUEST, KV = range(4)
 
 CONFIDENCE = 0.95
+"""Confidence level of the intervals of costs."""
 
 MIN_ITERATIONS = 12
 """With fewer iterations nothing is fitted: four coefficients need some data each."""
@@ -67,8 +68,8 @@ TUKEY = 4.685
 MIN_CHANGE = 0.08
 """Iterations that take longer by less than this share than the same batch before follow one law."""
 
-_MAX_ROUNDS = 30
-_TOLERANCE = 1e-10
+_MAX_ROUNDS, _TOLERANCE = 30, 1e-10
+"""Most rounds of the robust fit, and the relative change of its costs at which it has converged."""
 
 
 class Coefficient(msgspec.Struct, frozen=True):

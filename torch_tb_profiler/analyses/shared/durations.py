@@ -7,9 +7,9 @@ import numpy as np
 
 from torch_tb_profiler.model.trace import Float64, Int64
 
-HISTOGRAM_BINS = 40
-MAX_OUTLIERS = 20
-MAX_LONGEST = 10
+HISTOGRAM_BINS, MAX_OUTLIERS, MAX_LONGEST = 40, 20, 10
+"""Bars of the histogram, and most outliers and longest calls that are listed: what fits beside a table."""
+
 FENCE_RANGES = 3.0
 """Interquartile ranges beyond the quartiles from which a value is far out (Tukey, Exploratory Data Analysis)."""
 

@@ -27,11 +27,13 @@ from torch_tb_profiler.analyses.shared.step_means import StepMeans, autocorrelat
 from torch_tb_profiler.model.trace import Bool, Float64, Int64
 
 CONFIDENCE = 0.95
+"""Confidence level of intervals, as is customary: one in twenty doesn't contain the true value."""
 
 POWER = 0.8
 """Probability that `needed` steps show a change as large as the one seen."""
 
 MAX_NEEDED = 10_000
+"""Most steps that are asked for; if more were needed, the difference is too small to be measured in practice."""
 
 STEP_SHARE = 0.001
 """A change below this share of the step is too small to matter."""

@@ -22,6 +22,7 @@ MIN_STEPS_TO_CORRELATE = 5
 """Fewest steps of a recording that show how much a step resembles the one before."""
 
 MAX_AUTOCORRELATION = 0.95
+"""Largest correlation of neighboring steps that is used: at 1, no number of steps would show anything."""
 
 
 class StepMeans(msgspec.Struct, frozen=True):

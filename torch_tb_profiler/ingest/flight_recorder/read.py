@@ -26,8 +26,9 @@ from torch_tb_profiler.model.flight_recorder import (
     RecorderDump,
 )
 
-MAX_BYTES = 256 * 2**20
-MAX_ENTRIES = 1_000_000
+MAX_BYTES, MAX_ENTRIES = 256 * 2**20, 1_000_000
+"""Largest dump that is read; a ring buffer of 2,000 entries takes about 0.4 MB."""
+
 MAX_NUMBER_GAP = 1_000_000
 """Largest distance between the sequence numbers of one group in a dump; a larger one is damage."""
 

@@ -15,7 +15,10 @@ from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.flight_recorder import RecordedFrame, StackDump
 
 MAX_BYTES = 16 * 2**20
+"""Largest file of stacks that is read; those of a process with hundreds of threads take less than 1 MB."""
+
 MAX_FRAMES = 256
+"""Frames of a stack that are kept, the innermost ones; recursion may be thousands deep."""
 
 _PY_SPY_THREAD = lazy_regex(r'^Thread (?:0x[0-9A-Fa-f]+|\d+) \([^)]*\)(?:: "(?P<name>.*)")?')
 _PY_SPY_FRAME = lazy_regex(r"^\s+(?P<function>.+?) \((?P<file>.+?)(?::(?P<line>\d{1,9}))?\)$")

@@ -16,6 +16,7 @@ _KEYS = (b"segments", b"device_traces", b"total_size")
 """Keys of which the first bytes of a snapshot hold one."""
 
 _KEY_BYTES = 4096
+"""Bytes at the front of a pickle in which a key of a snapshot must occur."""
 
 
 def is_snapshot(head: bytes) -> bool:

@@ -28,6 +28,8 @@ FIRST_BAND = 16
 """How many diagonals beyond the corners the first attempt looks, at least."""
 
 _OUTSIDE = 2**29
+"""Number of edits of cells outside of the band: more than any alignment has, and sums of two still fit int32."""
+
 _NO_LABEL, _NO_LABEL_EITHER = -(2**31), -(2**31) + 1
 
 

@@ -50,7 +50,10 @@ _COPY_TOLERANCE_NS = 20_000
 """A pageable copy's call may return this long before the copy is recorded to end, ns."""
 
 _LONG_COPY_CALL_NS = 50_000
+"""A longer call of a pageable copy waits for it, ns, even if it returns a little before the recorded end."""
+
 _LONG_KERNEL_NS = 20_000
+"""Kernels longer than this show whether their launches block, ns; shorter ones may end in their launch anyway."""
 
 _MIN_BLOCKING_SHARE = 0.8
 """Share of the long kernels that must end within their calls for launches to count as blocking."""
@@ -73,7 +76,10 @@ _SLOW_LAUNCH_RATIO = 4
 """A launch this many times slower than a quick one may be blocked."""
 
 _MIN_QUICK_LAUNCH_NS = 1_000
+"""Shortest duration that counts for a quick launch, ns: old files round durations to µs."""
+
 _NEARLY_FULL_SHARE = 0.9
+"""Share of the longest recorded queue from which on a queue may be full: lengths are known to a few items."""
 
 _RETURN_TOLERANCE_NS = 10_000
 """Longest time from the start of an item to the return of the launch that waited for its place, ns."""

@@ -34,6 +34,7 @@ _ENGINE_BY_TYPE = {
     **dict.fromkeys((14, 15, 16, 17), NIC),
 }
 _ENGINES_PER_TYPE = 1000
+"""Where threads have no names, their number is 1000 x type + engine."""
 
 
 @derived

@@ -31,7 +31,7 @@ TracePayload = Callable[[TraceView[Any, Any], msgspec.Struct, Target, bool], tup
 """Builds the payload of a view of one trace: (view, params, target, wait) -> (state, payload)."""
 
 
-MIN_KEPT_MEMBERS = 64
+MIN_CACHED_MEMBERS = 64
 """Members from which on answers about a whole job are cached; those about fewer are built within 0.1 s."""
 
 
@@ -117,7 +117,7 @@ class RunAnswers:
                 and built.payload is not None
                 and not any(each.state == "loading" for each in members)
             ):
-                self._files.keep_answer(key, view.slug, built.payload)
+                self._files.cache_job_answer(key, view.slug, built.payload)
                 self._files.cache_summaries([span.file for span in loaded_spans])
             return built
         except _ReloadingError as reloading:
@@ -128,7 +128,7 @@ class RunAnswers:
     @contextmanager
     def _comparing(self, members: int) -> Iterator[None]:
         """Compare the members of a large job inside the `with` block as fast as this process can."""
-        if members < MIN_KEPT_MEMBERS:
+        if members < MIN_CACHED_MEMBERS:
             yield
             return
         from torch_tb_profiler.session.jobs import enable_job_functions
@@ -174,7 +174,7 @@ class RunAnswers:
 
         It names all that the answer is built from: the members, and the cache entry of each one's file.
         """
-        if not isinstance(view, RunView) or view.reduction.traced or len(files) < MIN_KEPT_MEMBERS:
+        if not isinstance(view, RunView) or view.reduction.traced or len(files) < MIN_CACHED_MEMBERS:
             return None
         members = [
             (
@@ -202,7 +202,7 @@ class RunAnswers:
     def _request_files(self, spans: list[Span], request: ViewRequest) -> None:
         """Request all files before the workers are listed: the summary of a cached file has its rank."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
-        if len(spans) >= MIN_KEPT_MEMBERS:
+        if len(spans) >= MIN_CACHED_MEMBERS:
             self._targets.request_all([span.file for span in spans])
         else:
             for span in spans:

@@ -1,7 +1,7 @@
-"""Keep tables that were derived from a trace next to it, so that the next process reads them.
+"""Cache tables that were derived from a trace next to it, so that the next process reads them.
 
-Apart from `entries`, which must not import numpy. Tables of small traces are not kept, as they are derived faster
-than read; a cache that is shared over a network keeps none, as it would send them to every machine.
+Separate from `entries`, which must not import numpy. Tables of small traces are not cached, as they are derived
+faster than read; a cache that is shared over a network holds none, as it would send them to every machine.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from torch_tb_profiler.session.cache.entries import result_name
 from torch_tb_profiler.view import TraceView
 
 MIN_EVENTS = 100_000
-"""Tables of traces with fewer events are not kept: all of them together are derived in 0.1 s."""
+"""Tables of traces with fewer events are not cached: all of them together are derived in 0.1 s."""
 
 
-class KeptTables(msgspec.Struct, frozen=True):
-    """The kept tables of a trace, or of one part of its file (`base.memo.TableStore`)."""
+class CachedTables(msgspec.Struct, frozen=True):
+    """The cached tables of a trace, or of one part of its file (`base.memo.TableStore`)."""
 
     cache: Cache
     key: str
@@ -35,10 +35,10 @@ class KeptTables(msgspec.Struct, frozen=True):
         self.cache.save_table(self.key, result_name(name, self.part), table)
 
 
-def keep_tables(trace: Trace, cache: Cache, key: str, part: int | None = None) -> None:
+def use_table_cache(trace: Trace, cache: Cache, key: str, part: int | None = None) -> None:
     """Let a trace read its `stored` tables from the cache, and write those that it derives."""
     if cache.enabled and not cache.shared and len(trace) >= MIN_EVENTS:
-        trace._memo.store = KeptTables(cache, key, part)
+        trace._memo.store = CachedTables(cache, key, part)
 
 
 def save_columns(trace: Trace, view: TraceView[Any, Any], part: int | None, cache: Cache, key: str) -> None:

@@ -23,23 +23,25 @@ from torch_tb_profiler.views._shared.text import Phrase, link, text, worker_name
 from torch_tb_profiler.views.distributed.payload.job import Problem
 from torch_tb_profiler.views.distributed.reasons import recording_options
 
-MAX_OF_A_KIND = 20
-"""Most ranks listed with a problem of one kind; beyond that only their number is given."""
+MAX_LISTED_PER_KIND = 20
+"""Most ranks listed with a problem of one kind; beyond that, as many as a screen holds, only their number."""
 
 NOTABLE_CLOCK_ERROR_NS = 1_000_000
-"""Corrections and errors of clocks above this are a problem; smaller ones only appear in `ranks`."""
+"""Corrections and errors of clocks above this are a problem; smaller ones only appear in `ranks`.
+
+Clocks that NTP synchronizes over a network agree to about a millisecond."""
 
 
 def build_problems(members: Members[RankSummary]) -> list[Problem]:
     """Return the problems in order of importance: files, ranks, clocks, collectives."""
     comparison = compare_members(members)
-    build_problems = (
+    problems = (
         *_member_problems(members),
         *_rank_problems(members),
         *_clock_problems(comparison),
         *_collective_problems(comparison),
     )
-    return list(_shorten(build_problems))
+    return list(_shorten(problems))
 
 
 _MORE_TEXTS = {
@@ -52,16 +54,16 @@ _MORE_TEXTS = {
 """Kinds of problems that concern a rank each -> the text for those that aren't listed."""
 
 
-def _shorten(build_problems: Sequence[Problem]) -> Iterator[Problem]:
+def _shorten(problems: Sequence[Problem]) -> Iterator[Problem]:
     """Yield the first problems of each kind, then how many more there are."""
-    kinds = Counter(problem.kind for problem in build_problems)
+    kinds = Counter(problem.kind for problem in problems)
     seen: Counter[str] = Counter()
-    for problem in build_problems:
+    for problem in problems:
         seen[problem.kind] += 1
-        more = kinds[problem.kind] - MAX_OF_A_KIND
-        if problem.kind not in _MORE_TEXTS or more <= 1 or seen[problem.kind] <= MAX_OF_A_KIND:
+        more = kinds[problem.kind] - MAX_LISTED_PER_KIND
+        if problem.kind not in _MORE_TEXTS or more <= 1 or seen[problem.kind] <= MAX_LISTED_PER_KIND:
             yield problem
-        elif seen[problem.kind] == MAX_OF_A_KIND + 1:
+        elif seen[problem.kind] == MAX_LISTED_PER_KIND + 1:
             count = Phrase(f"{more:,}", RANKS_TABLE)
             yield Problem(problem.kind, text(_MORE_TEXTS[problem.kind], count=count), None, None)
 

@@ -22,11 +22,12 @@ from torch_tb_profiler.views.hangs.payload import (
     Role,
 )
 
-SHOWN_CALLS = 14
-"""Collectives of the group of the verdict that the page draws."""
+MAX_DRAWN_CALLS = 14
+"""Most collectives of the verdict's group that the page draws, a column each: more don't fit the page."""
 
 
 def build(job: JobDumps, _: NoParams) -> HangsPayload:
+    """Build the verdict on a hung job with its evidence."""
     found = diagnose(job)
     verdict = found.verdict
     return HangsPayload(
@@ -206,14 +207,14 @@ def _call_rows(found: HangDiagnosis) -> list[HangCallRow]:
     dumps = {rank: dump for rank in group.ranks if (dump := found.dumps.get(rank)) is not None}
     last = max((dump.last_number(group.name) for dump in dumps.values()), default=0)
     frontier = min((state.key.number for state in found.graph.collectives if state.group is group), default=last)
-    last = min(last, frontier + SHOWN_CALLS // 2)
+    last = min(last, frontier + MAX_DRAWN_CALLS // 2)
     oldest = min(
         (dump.history[group.name].first for dump in dumps.values() if group.name in dump.history), default=1
     )
     unseen = sorted(set(group.ranks) - dumps.keys())
     return [
         _call_row(group, number, dumps, unseen, found)
-        for number in range(max(oldest, last - SHOWN_CALLS + 1), last + 1)
+        for number in range(max(oldest, last - MAX_DRAWN_CALLS + 1), last + 1)
     ]
 
 

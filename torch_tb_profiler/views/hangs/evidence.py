@@ -6,7 +6,7 @@ from collections import defaultdict
 from datetime import datetime, timezone
 
 from torch_tb_profiler.analyses.hangs.groups import JobGroup
-from torch_tb_profiler.analyses.hangs.timing import YOUNG_NS, DumpTiming
+from torch_tb_profiler.analyses.hangs.timing import MIN_HANG_NS, DumpTiming
 from torch_tb_profiler.analyses.hangs.verdict import HangDiagnosis, is_library
 from torch_tb_profiler.base.grammar import agree, all_of, capitalize, plural
 from torch_tb_profiler.model.flight_recorder import JobDumps, RecordedCall, RecordedFrame, RecorderDump
@@ -99,7 +99,7 @@ def ruled_out(found: HangDiagnosis, job: JobDumps) -> list[HangFact]:
     timing = found.timing
     if timing.progress == "stuck" and timing.waited_ns is not None:
         evidence = f"The longest earlier pause between two calls was {words.format_wait(timing.gap_ns)}"
-        if timing.between_ns is not None and timing.between_ns >= max(timing.gap_ns, YOUNG_NS):
+        if timing.between_ns is not None and timing.between_ns >= max(timing.gap_ns, MIN_HANG_NS):
             apart = words.format_wait(timing.between_ns)
             evidence = f"The same calls are pending in two dumps, {apart} apart"
         listed.append(HangFact("A slow step", evidence))

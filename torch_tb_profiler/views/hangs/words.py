@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from torch_tb_profiler.analyses.hangs.groups import DEFAULT_GROUP, JobGroup
-from torch_tb_profiler.analyses.hangs.timing import YOUNG_NS, DumpTiming
+from torch_tb_profiler.analyses.hangs.timing import MIN_HANG_NS, DumpTiming
 from torch_tb_profiler.analyses.hangs.verdict import HangDiagnosis, HangVerdict, Reason
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.grammar import agree, all_of, capitalize, join_words, plural
@@ -267,7 +267,7 @@ def explanation(found: HangDiagnosis, stacked: bool) -> Text:
             if timing.between_ns is None
             else "The calls that were pending in the first dump have finished in the second.",
             age=format_duration(timing.waited_ns),
-            limit=format_duration(YOUNG_NS),
+            limit=format_duration(MIN_HANG_NS),
         )
     if verdict.kind == "not_joined":
         last = _last_finished(found, verdict.culprits[0])
@@ -282,8 +282,8 @@ def explanation(found: HangDiagnosis, stacked: bool) -> Text:
             else text("{rank} has called nothing.", rank=capitalize(name_ranks(verdict.culprits[:1])))
         )
         look = () if stacked else text("To see where it is, dump its stack: `py-spy dump --pid <pid>`.")
-        keep_why = () if verdict.reason == "host" else why
-        return sentences(done, keep_why, look)
+        reason_shown = () if verdict.reason == "host" else why
+        return sentences(done, reason_shown, look)
     if verdict.kind == "unknown" and verdict.reason == "slow":
         return sentences(why, text("Dump a second time a minute later, into the same folder."))
     waiting = len(verdict.waiting)

@@ -45,6 +45,7 @@ from torch_tb_profiler.views.memory.payload import (
 )
 
 MAX_FAILURES = 100
+"""Out-of-memory errors listed; a loop that catches them makes thousands."""
 
 MAX_HOLDERS = 20
 """Holders listed for growing memory; those after them hold little."""

@@ -26,6 +26,7 @@ from torch_tb_profiler.views._shared.text import Text, sentences, text
 from torch_tb_profiler.views._shared.wording import used_more
 
 MAX_FRAME_LENGTH = 80
+"""Most characters of a stack frame in a sentence."""
 
 MIN_TOP_SHARE = 0.1
 """Least share of the memory in use that makes a category worth a sentence, and of holes that makes others so."""

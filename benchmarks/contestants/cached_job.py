@@ -1,6 +1,6 @@
 """What the first page of a simulated job takes in a server that has just started, by ranks: built, and again.
 
-    python -m benchmarks.contestants.kept_job --ranks 1000 10000 --steps 150
+    python -m benchmarks.contestants.cached_job --ranks 1000 10000 --steps 150
 
 What loading keeps of every rank is in the cache, as if all traces had been read (`tests.support.simulation`).
 Every server is a process of its own; times are of its processor, from its start to its end. *First* builds the

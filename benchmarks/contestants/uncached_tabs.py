@@ -1,7 +1,7 @@
 """What the first visit of each tab of a cached trace takes by command, if nothing was prepared in the background.
 
-    python -m benchmarks.contestants.unprepared_tabs FILE --rounds 3
-    python -m benchmarks.contestants.unprepared_tabs FILE --before CHECKOUT
+    python -m benchmarks.contestants.uncached_tabs FILE --rounds 3
+    python -m benchmarks.contestants.uncached_tabs FILE --before CHECKOUT
 
 `view overview` reads the file into a cache of its own; every tab is then asked for with a copy of that cache, so
 that none profits from what another left there. *Again* is the Overview from the cache: starting Python, nothing to
