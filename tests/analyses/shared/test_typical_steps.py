@@ -39,7 +39,7 @@ def steps(*durations: int) -> str:
             (160, 250, 160, 925, 161, 250, 160),
             (3,),
             1141 / 6,
-        ),  # three differ, one of them far more than the others
+        ),  # three differ, one far more than the others
         ((160, 250, 160, 600, 161, 250, 160), (), 1741 / 7),  # not five times as much as the others
     ],
 )
