@@ -51,6 +51,34 @@ def test_help_and_version_import_nothing_heavy(arguments: list[str], shown: str)
     assert done.stderr == ""
 
 
+def test_a_trace_is_shown_without_arrow_and_without_other_tabs(tmp_path: Path) -> None:
+    """Importing them takes longer than reading 50 MB: the first time for the cache, and then for the table."""
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 0, "dur": 5}
+    (tmp_path / "a.pt.trace.json").write_bytes(document([event]))
+    code = (
+        "import sys; from torch_tb_profiler.cli import main; main(sys.argv[1:])\n"
+        "names = [name.split('.')[2] for name in sys.modules if name.startswith('torch_tb_profiler.views.')]\n"
+        "print('pyarrow' in sys.modules, *sorted(set(names)), file=sys.stderr)"
+    )
+    arguments = ["view", "overview", str(tmp_path / "a.pt.trace.json"), "--format", "table"]
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            env={
+                **os.environ,
+                "TORCH_PROFILER_CACHE_DIR": str(tmp_path / "cache"),
+                "TORCH_PROFILER_SMALL_FILE_BYTES": "16",
+                "TORCH_PROFILER_BACKGROUND": "0",
+            },
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=True,
+        )
+        assert done.stderr.split() == ["False", "_shared", "overview"]
+    assert list((tmp_path / "cache").glob("*.arrow"))
+
+
 def test_the_help_imports_no_command() -> None:
     code = (
         "import sys; from torch_tb_profiler.cli import main\n"
