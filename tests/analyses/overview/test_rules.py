@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.analyses.overview.drawn import given
-from tests.analyses.overview.rule_traces import RULES, Document, cpu_optimizer, reading, reducing
+from tests.analyses.overview.rule_traces import RULES, Document, cpu_optimizer, picture, reading, reducing, work
 from tests.support.traces import read_bytes
 from torch_tb_profiler.analyses.overview import kernel_rules
 from torch_tb_profiler.analyses.overview.advice import advice
@@ -80,6 +80,27 @@ def test_a_copy_to_the_host_costs_its_time_and_the_idle_time_after_it(copying: i
     assert found is not None and found.gain is not None
     assert found.gain.measured_ns / 1_000 == pytest.approx(gained, abs=15)
     assert found.gain.ns <= 1e6 * 10 - 1e3 * copying  # on a stream of its own, it still takes its time
+
+
+@pytest.mark.parametrize(("reads_back", "ids"), [(False, set()), (True, {"blocking_copies"})])
+def test_waits_for_copies_from_pageable_memory_are_one_advice(reads_back: bool, ids: set[str]) -> None:
+    to_host = (
+        "host cpu_op aten::copy_ 5000 1010",
+        "host cuda_runtime cudaMemcpyAsync 5005 1000 correlation=4",
+        "gpu0 gpu_memcpy Memcpy~DtoH~(Device~->~Pageable) 5010 990 correlation=4 stream=7",
+    )
+    drawn = picture(
+        "host cpu_op aten::copy_ 100 3010",
+        "host cuda_runtime cudaMemcpyAsync 110 3 correlation=3",
+        "host cuda_runtime cudaStreamSynchronize 115 2995",
+        "gpu0 gpu_memcpy Memcpy~HtoD~(Pageable~->~Device) 115 2990 correlation=3 stream=7",
+        work(4_000, 900, 3_995, 1),
+        *(to_host if reads_back else ()),
+        work(7_000, 3_000, 6_995, 2),
+    )
+    trace = read_bytes(json.dumps(drawn).encode())
+    assert given(trace, "pageable_copies") is not None
+    assert {each.finding.id for each in advice(trace)} & {"blocking_copies"} == ids
 
 
 def test_stalls_of_the_loader_cost_a_mean_over_all_steps_but_the_first() -> None:

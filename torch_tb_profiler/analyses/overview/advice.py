@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.overview.communication_rules import find_contention, find_small_collectives
@@ -23,6 +24,7 @@ from torch_tb_profiler.analyses.overview.finding import (
 )
 from torch_tb_profiler.analyses.overview.gains import estimate_gains, later_steps_ns, measure_gains
 from torch_tb_profiler.analyses.overview.host_rules import (
+    copying_calls,
     find_host_causes,
     find_loading_stalls,
     find_pageable_copies,
@@ -37,6 +39,8 @@ from torch_tb_profiler.analyses.overview.memory_rules import find_memory_problem
 from torch_tb_profiler.analyses.shared.origin_times import indirect_origin
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.calltree import enclosing_operators
+from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.origins.origins import has_indirect_kernels
 from torch_tb_profiler.model.steps import steps
@@ -119,5 +123,21 @@ def _worthwhile_advice(trace: Trace, findings: Sequence[Finding], gains: Sequenc
         for finding, gain, step in zip(findings, gains, step_times, strict=True)
         if gain.measured_ns > 0 and gain.ns >= MIN_GAIN_SHARE * step
     ]
+    worthwhile = _without_repeated_copies(trace, worthwhile)
     worthwhile.sort(key=lambda each: -advice_priority(each.finding.id, each.gain_share))
     return (*worthwhile, *(Advice(finding, None, None) for finding in find_memory_problems(trace)))
+
+
+def _without_repeated_copies(trace: Trace, found: list[Advice]) -> list[Advice]:
+    """Leave out waits for copies that all come from pageable memory: to pin it removes them, too."""
+    pageable = next((each.finding.rows for each in found if each.finding.id == "pageable_copies"), None)
+    if pageable is None:
+        return found
+    links, waits = device_links(trace), copying_calls(trace).calls
+    copies = np.isin(links.rows, pageable)
+    operators = enclosing_operators(trace)[waits]
+    pinned_away = np.isin(waits, links.launch[copies])
+    pinned_away |= (operators >= 0) & np.isin(operators, links.operator[copies])
+    if not pinned_away.all():
+        return found
+    return [each for each in found if each.finding.id != "blocking_copies"]
