@@ -221,7 +221,7 @@ CLAIMS = [
         job(Delay("rows", 1, factor=1.3)),
     ),
     Claim(
-        "{ranks} {have}: the same kernels take {ratio} × as long as on {others}.",
+        "{ranks} {have}: {evidence}.",
         r"Ranks 1 and 2 have slower devices: the same kernels take 1\.3\d?(?: to 1\.3\d)? × as long as on",
         job(Delay("device", 1, factor=1.3), Delay("device", 2, factor=1.3)),
         "they have 1.3 times the rows",
@@ -328,6 +328,7 @@ NO_CLAIMS = {
         (
             "its collectives take longer to transfer than the same ones on other ranks",
             "the same kernels take {ratio} × the median",
+            "the same kernels take {ratio} × as long as on {others}",
             "waits for {rank}",
             "{more} more in {name}",
             "{more} more {doing}",

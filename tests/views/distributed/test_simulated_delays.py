@@ -186,6 +186,8 @@ def test_beside_a_straggler_with_a_slower_device_all_others_that_are_as_slow_are
     said = plain(payload.explanation)
     assert "Ranks 0 and 3 have slower devices: the same kernels take 1.13" in said
     assert said.count("slower device") == 1
+    why = next(row.why for row in payload.stragglers if row.worker == "node0_1003")
+    assert plain(why).startswith("the same kernels take 1.13")
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,7 @@ CLAIMS = [
         steps(launched("gemm", 20, 400, 10), f"{LOADER} 430 1540", launched("gemm", 2_000, 7_900, 1_990, 2)),
     ),
     Claim(
-        "No known fix on this rank would save {share} or more. Look at exposed communication in {distributed}.",
+        "No known fix{where} would save {share} or more. Look at exposed communication in {distributed}.",
         r"No known fix on this rank would save 2% or more\. Look at exposed communication in Distributed\.",
         steps(*exposing(4_900)),
         "it hides behind a kernel",

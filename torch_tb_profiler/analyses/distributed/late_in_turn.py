@@ -38,8 +38,8 @@ class LateInTurn(msgspec.Struct, frozen=True):
     late, steps   number of steps in which a rank is late, and of all typical ones with communication
     ranks         how many ranks are late in at least one of them
     least, most   ns by which they are late
-    per_step      ns by which the latest rank is late, mean over all typical steps, also where it isn't by far: what
-                  it costs at most
+    per_step      ns by which the latest rank is late, mean over all typical steps, including those in which it
+                  isn't by far: what it costs at most
     name          the frame or operator in which all of them spend it, or the kernel if it is `on_device`; "" where
                   there is no single one
     on_device     whether most of it is in kernels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from torch_tb_profiler.analyses.distributed.causes import StragglerCause, find_work_cause
+from torch_tb_profiler.analyses.distributed.causes import SlowerDevices, StragglerCause, find_work_cause
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.heat_map import lateness_by_step
 from torch_tb_profiler.analyses.distributed.late_once import has_odd_steps
@@ -19,6 +19,7 @@ from torch_tb_profiler.views._shared.job.causes import (
     cause_cell,
     cause_sentence,
     held_up_cell,
+    slower_devices_cell,
     slower_devices_sentence,
 )
 from torch_tb_profiler.views._shared.job.members import MAX_EXPLAINED_RANKS, compare_members, count_unread
@@ -155,12 +156,24 @@ def build_stragglers(
     costly = {row.member for row in rows if row.cost >= notable}
     causes = {row.member: find_work_cause(comparison, row) for row in before if row.member in costly}
     causes |= {cause.member: cause for cause in verdict.causes}
-    return [_straggler(comparison, row, causes.get(row.member)) for row in rows]
+    # The median of the ranks is no measure where several devices are slower.
+    found = verdict.slower_devices
+    slower = {} if found is None else dict.fromkeys(found.members, found)
+    return [_straggler(comparison, row, causes.get(row.member), slower.get(row.member)) for row in rows]
 
 
-def _straggler(comparison: RankComparison, row: Straggler, cause: StragglerCause | None) -> StragglerRow:
+def _straggler(
+    comparison: RankComparison, row: Straggler, cause: StragglerCause | None, slower: SlowerDevices | None
+) -> StragglerRow:
     blocker = None if row.held_up_by is None else comparison.sources[row.held_up_by]
     source = comparison.sources[row.member]
+    why: Text = ()
+    if blocker is not None:
+        why = held_up_cell(blocker)
+    elif cause is not None and cause.kind == "slower_device" and slower is not None:
+        why = slower_devices_cell(comparison, slower)
+    elif cause is not None:
+        why = cause_cell(cause)
     return StragglerRow(
         worker=source.worker,
         rank=source.rank,
@@ -174,7 +187,7 @@ def _straggler(comparison: RankComparison, row: Straggler, cause: StragglerCause
         waiting_ns=row.waiting,
         waiting_per_step_ns=row.waiting_per_step,
         cause="held_up" if blocker else cause.kind if cause else None,
-        why=held_up_cell(blocker) if blocker else cause_cell(cause) if cause else (),
+        why=why,
         held_up_by=blocker.worker if blocker else None,
     )
 

@@ -209,8 +209,8 @@ def no_advice_sentence(average: Average | None, reason: str | None, kind: str | 
         )
     if kind is not None and is_exposed(average):
         return text(
-            "No known fix on this rank would save {share} or more. Look at exposed communication in "
-            "{distributed}.",
+            "No known fix{where} would save {share} or more. Look at exposed communication in {distributed}.",
+            where=where,
             share=format_ratio(MIN_GAIN_SHARE),
             distributed=Phrase("Distributed", link("distributed")),
         )

@@ -15,7 +15,11 @@ from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.grammar import agree, share_base, with_article
 from torch_tb_profiler.model.health import HealthNote, is_truncated
 from torch_tb_profiler.view import Members, NoParams
-from torch_tb_profiler.views._shared.job.causes import cause_sentence, even_split_sentence
+from torch_tb_profiler.views._shared.job.causes import (
+    cause_sentence,
+    even_split_sentence,
+    slower_devices_sentence,
+)
 from torch_tb_profiler.views._shared.job.exposed import (
     MAX_RANKS_READ,
     CommunicationParts,
@@ -226,7 +230,11 @@ def _straggler_advice(
     """
     comparison, late = compare_members(members), [row.member for row in verdict.ranks]
     known = verdict.cause_of(position) or verdict.cause
-    cause = cause_sentence(comparison, known, time_base(comparison)) if known is not None else ()
+    cause: Text = ()
+    if known is not None and known.kind == "slower_device" and verdict.slower_devices is not None:
+        cause = slower_devices_sentence(comparison, verdict.slower_devices)
+    elif known is not None:
+        cause = cause_sentence(comparison, known, time_base(comparison))
     cost = verdict.suspect.cost if verdict.suspect is not None else 0.0
     names = plain(rank_names([comparison.sources[member] for member in sorted(late)], capital=False))
     split: Text = ()

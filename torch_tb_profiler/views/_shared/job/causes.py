@@ -160,17 +160,23 @@ def shared_cause_sentence(comparison: RankComparison, found: LateInTurn, cost: f
 
 def slower_devices_sentence(comparison: RankComparison, found: SlowerDevices) -> Text:
     """Say which ranks have slower devices, where these are too many to be called stragglers."""
-    low, high = f"{found.lowest:.2f}", f"{found.highest:.2f}"
     several = len(found.members) > 1
-    others: Text | str = "the other ranks"
-    if len(found.others) == 1:
-        others = member_names(comparison, found.others, capital=False)
     return text(
-        "{ranks} {have}: the same kernels take {ratio} × as long as on {others}.",
-        others=others,
+        "{ranks} {have}: {evidence}.",
         ranks=member_names(comparison, found.members),
         have="have slower devices" if several else "has a slower device",
+        evidence=slower_devices_cell(comparison, found),
+    )
+
+
+def slower_devices_cell(comparison: RankComparison, found: SlowerDevices) -> Text:
+    """Say how much longer kernels take on the slower devices than on all others."""
+    low, high = f"{found.lowest:.2f}", f"{found.highest:.2f}"
+    one = len(found.others) == 1
+    return text(
+        "the same kernels take {ratio} × as long as on {others}",
         ratio=low if low == high else f"{low} to {high}",
+        others=member_names(comparison, found.others, capital=False) if one else "the other ranks",
     )
 
 
