@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.analyses.overview.drawn import given
-from tests.analyses.overview.rule_traces import RULES, Document, cpu_optimizer, picture, reading, reducing, work
+from tests.analyses.overview.drawn import given, work
+from tests.analyses.overview.rule_traces import RULES, Document, cpu_optimizer, picture, reading, reducing
 from tests.support.traces import read_bytes
 from torch_tb_profiler.analyses.overview import kernel_rules
 from torch_tb_profiler.analyses.overview.advice import advice
