@@ -30,9 +30,10 @@ TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnima
 """Waits until two frames have been drawn."""
 
 
-def start(page: Page, server: str) -> None:
+def start(page: Page, server: str, **state: str) -> None:
     """Opens the page by itself, without the host's frame."""
-    page.goto(f"{server}/data/plugin_entry.html?name=pytorch_profiler#pytorch_profiler")
+    parts = [f"p.pytorch_profiler.{key}={value}" for key, value in state.items()]
+    page.goto(f"{server}/data/plugin_entry.html?name=pytorch_profiler#{'&'.join(['pytorch_profiler', *parts])}")
     expect(page.locator("h1")).to_be_visible()
 
 
