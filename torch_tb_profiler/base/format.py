@@ -33,20 +33,12 @@ def format_number(value: float, digits: int = 3, rounding: Rounding = "half") ->
     """Return `value` with `digits` significant digits, but all digits of its integer part: 0.0123, 1.23, 1,235.
 
     Halves are rounded away from zero, starting from the shortest decimal of the float, as Intl.NumberFormat does.
-    A bound stays true rounded `down` after "at least", or `up` after "at most". Where that isn't the nearest, it
-    has one digit more, so that it doesn't contradict the figure that it is of: 964 ms, at most 964.4 ms.
+    A bound stays true rounded `down` after "at least", or `up` after "at most".
     """
     if not isfinite(value):
         return UNKNOWN_TEXT
     if value == 0:
         return "0"
-    if rounding != "half" and format_number(value, digits) != _significant(value, digits, rounding):
-        digits += 1
-    return _significant(value, digits, rounding)
-
-
-def _significant(value: float, digits: int, rounding: Rounding) -> str:
-    """Return `value` with so many significant digits, rounded to this side."""
     exact = _decimal(value, rounding)
     decimals = max(0, digits - 1 - exact.adjusted())
     rounded = _round(exact, decimals, rounding)
@@ -69,7 +61,7 @@ def _scale(value: float, units: Sequence[tuple[int, str]], rounding: Rounding = 
     scale, unit = units[0]
     for larger, name in units[1:]:
         below = larger / scale - abs(value) / scale
-        if below > (0 if rounding == "down" else 0.5):
+        if below >= 1 or (rounding != "up" and below > 0.5):
             break
         scale, unit = larger, name
     return f"{format_number(value / scale, rounding=rounding)} {unit}"
@@ -138,12 +130,9 @@ def format_ratio(ratio: float | None, rounding: Rounding = "half") -> str:
         return UNKNOWN_TEXT
     percent = 100.0 * ratio
     exact = _decimal(percent, rounding)
-    decimals = 0 if abs(percent) >= (100 if rounding == "down" else 99.95) else 1
-    tenths = _round(exact, decimals, rounding)
+    tenths = _round(exact, 0 if abs(percent) >= (100 if rounding == "down" else 99.95) else 1, rounding)
     if tenths == 0 and rounding == "down" and percent > 0:
         return f"{format_number(percent, 2, rounding)}%"
-    if rounding != "half" and tenths != _round(exact, decimals) != 0:
-        tenths = _round(exact, decimals + 1, rounding)  # as in `format_number`
     if tenths == 0:
         return "0%" if percent == 0 else f"{MINUS if percent < 0 else ''}<0.1%"
     return f"{tenths:,f}".removesuffix(".0").replace("-", MINUS) + "%"
