@@ -133,7 +133,11 @@ class JobSurfaces:
     def _summary_texts(self, rank: int) -> Iterator[tuple[str, int, str]]:
         summary = summarize(self)
         for text in (*summary.headline, summary.communication.text if summary.communication else ""):
-            yield "summary", rank, text
+            worker, _, told = text.partition(": ")
+            if worker in self._traces:  # a sentence about one rank begins with its worker
+                yield "summary", self.ranks[self.workers.index(worker)], told
+            else:
+                yield "summary", rank, text
         for line in as_markdown(summary).replace("\\<", "<").splitlines():
             names = (f"{worker}{end}" for worker in self.workers for end in ":)")
             named = next((i // 2 for i, name in enumerate(names) if name in line), None)
