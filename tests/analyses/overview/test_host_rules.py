@@ -219,6 +219,21 @@ def test_the_deepest_frame_that_covers_half_of_a_wait_is_named() -> None:
     assert measure_share(found) == pytest.approx(8_000 / 10_000)  # not what passes before and after it
 
 
+def test_code_after_a_wait_idles_the_device_for_as_long_as_it_takes() -> None:
+    """The wait of 3 ms is advised on by itself; that doesn't shorten the time in which the host throttles."""
+    trace = draw(f"""
+    {STEP}
+    {work(10, 3_990, 5, 1)}
+    host  cuda_runtime     cudaStreamSynchronize    1000  3005
+    host  python_function  train.py(9):~throttle    4010  4000
+    {work(8_020, 1_980, 8_015, 2)}
+    """)
+    waits, code = given(trace, "synchronization"), given(trace, "host_code")
+    assert waits is not None and code is not None and code.gain is not None
+    assert code.finding.subject == "train.py(9): throttle"
+    assert code.gain.measured_ns == 4_000_000
+
+
 @pytest.mark.parametrize(
     ("line", "case"),
     [

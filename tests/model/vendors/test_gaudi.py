@@ -234,6 +234,15 @@ def test_what_the_engines_wait_for(again: int, drop: str, bound: str | None, sai
     assert said in plain(found.headline)
 
 
+@pytest.mark.parametrize(("computing", "is_network"), [(130, True), (145, False)])
+def test_a_card_that_mostly_transfers_is_limited_by_communication(computing: int, is_network: bool) -> None:
+    """The network works for 285 µs of 300, and alone for more than half only while the others work for less."""
+    nodes = (EngineNode(NIC, 0, "all_reduce", 0, 285), EngineNode(MME, 0, "gemm", 0, computing))
+    said = plain(engines(nodes).headline)
+    assert ("only NIC works: communication is the bottleneck" in said) == is_network
+    assert ("so the card is the bottleneck" in said) != is_network
+
+
 def test_other_devices_have_no_engines() -> None:
     view: Any = find_view("kernels")
     assert view.build(draw("gpu0 kernel gemm 10 20 stream=1"), view.params()).engines is None

@@ -163,8 +163,8 @@ STRAGGLER_RULES: tuple[tuple[str, Check], ...] = (
         _judge_straggler,
     ),
     (
-        rf"No rank(?: found)? is a straggler, but rank \d+ computes only {NUMBER} per step, the median rank "
-        rf"{NUMBER}\.",
+        rf"No rank(?: found)? is a straggler, but rank \d+ computes (?:only {NUMBER}|nothing) per step, the "
+        rf"median rank {NUMBER}\.",
         _judge_balanced,
     ),
     (

@@ -86,8 +86,8 @@ CLAIMS = [
         job(Delay("host", 2, us=5000), ranks=16),
     ),
     Claim(
-        "No rank{found} is a straggler, but {rank} computes only {time} {per_step}, the median rank {median}.",
-        r"No rank is a straggler, but rank 7 computes only 0 ns per step, the median rank 9\.8\d ms\.",
+        "No rank{found} is a straggler, but {rank} computes {time} {per_step}, the median rank {median}.",
+        r"No rank is a straggler, but rank 7 computes nothing per step, the median rank 9\.8\d ms\.",
         stages(idle=7),
         "all stages compute as long",
         stages(),

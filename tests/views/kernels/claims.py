@@ -46,9 +46,11 @@ _GAUDI = "engines of a Gaudi card: tests/model/vendors/test_gaudi.py has each ve
 NO_CLAIMS = {
     "{reason}.": "why nothing is said",
     "No kernel matches the filters.": "an empty table",
+    "No kernels were recorded, only copies and memsets.": "an empty table",
     "{engines} are busy for {share} of the time ({classes}).": _GAUDI,
     "Nothing complete was recorded, so there is no busy share of the engines.": _GAUDI,
     "They are rarely idle, so the card is the bottleneck.": _GAUDI,
+    "They are rarely idle, but most of the time only {network} works: communication is the bottleneck.": _GAUDI,
     "Graph building was not recorded, so the cause of their idle time is unknown.": _GAUDI,
     "They wait for the host, which builds and launches graphs in {share} of their idle time.": _GAUDI,
     "The host builds and launches graphs in {share} of their idle time; the cause of the rest is unknown.": _GAUDI,

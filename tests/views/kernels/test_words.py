@@ -57,6 +57,12 @@ def test_filters_and_kernels_of_no_length() -> None:
     assert headline_of("gpu0 kernel short 0 0 correlation=1") == "All kernels have zero duration."
 
 
+def test_a_trace_of_copies_alone_has_no_filter_that_hides_kernels() -> None:
+    trace = draw("gpu0 gpu_memcpy Memcpy~HtoD~(Pageable~->~Device) 0 10")
+    assert plain(build(trace, KernelsParams()).headline) == "No kernels were recorded, only copies and memsets."
+    assert plain(build(trace, KernelsParams(device=0)).headline) == "No kernel matches the filters."
+
+
 def test_a_link_keeps_the_grouping() -> None:
     links = [phrase.link for phrase in payload(PLAIN, group_by="launch").headline if phrase.link]
     assert links == ["kernels?group_by=launch&select=ampere_sgemm_64x64+%7C++%7C++%7C++%7C++%7C+"]

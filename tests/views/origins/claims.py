@@ -11,6 +11,7 @@ def steps(*lines: str) -> Said:
 
 
 FRAME = "host python_function train.py(9):~main 0 100"
+MODULE = "host python_function nn.Module:~Linear_0 0 100"
 MM = "host cpu_op aten::mm 5 50\n" + launched("gemm", 200, 100, 10)
 RELU = "host cpu_op aten::relu 105 50\n" + launched("relu", 400, 50, 110, 2)
 ALONE = "gpu0 kernel copy 500 300"
@@ -30,6 +31,13 @@ CLAIMS = [
         steps(MM, ALONE),
         "a frame is around the operator",
         steps(FRAME, MM, ALONE),
+    ),
+    Claim(
+        "{share} of {kernels} is traced to a module, none to an operator or a line.",
+        r"25% of kernel time is traced to a module, none to an operator or a line\.",
+        steps(MODULE, launched("gemm", 200, 100, 10), ALONE),
+        "it is launched in an operator of the module",
+        steps(MODULE, MM, ALONE),
     ),
     Claim(
         "The origin of {kernels} is unknown.",

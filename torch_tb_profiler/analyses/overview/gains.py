@@ -57,8 +57,8 @@ MAX_EDGE_RATIO = 0.1
 
 def measure_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     """Return the measured gain of each finding, which needs no schedule."""
-    times = [_measured_ns(trace, finding) for finding in findings]
     synced = _synced_time(findings)
+    times = [max(_measured_ns(trace, finding), _idle_in_code_ns(trace, finding, synced)) for finding in findings]
     return [
         Gain(min(_most_measured(trace, finding, time, synced), _most_overlapped(trace, finding)), time, "share")
         for finding, time in zip(findings, times, strict=True)
@@ -71,6 +71,18 @@ def _synced_time(findings: Sequence[Finding]) -> Intervals:
     Without the code that the host is in then, that time is saved all the same.
     """
     return union(*(finding.during for finding in findings if finding.id == "synchronization"))
+
+
+def _idle_in_code_ns(trace: Trace, finding: Finding, synced: Intervals) -> float:
+    """Return how long the device is idle while the host is in the code that a finding names, ns per typical step.
+
+    That includes the time after a sync, which is advised on by itself: both are true of it.
+    """
+    if finding.id != "host_code" or finding.event is None or finding.case == "alone":
+        return 0.0
+    windows, count = typical_windows(trace), int(step_kinds(trace).typical.sum())
+    idle = subtract(_time_in_code(trace, finding), subtract(finding.passes, synced))
+    return float(covered_time(idle, windows.starts, windows.ends).sum()) / max(count, 1)
 
 
 def _most_measured(trace: Trace, finding: Finding, alone: float, synced: Intervals) -> float:

@@ -13,7 +13,7 @@ from torch_tb_profiler.views._shared.text import Text, plain, text
 
 
 def coverage_headline(covered: Coverage) -> Text:
-    """Say how much of the kernel time is traced to a line, or at least to an operator."""
+    """Say how much of the kernel time is traced to a line, or at least to an operator or a module."""
     kernels = "kernel time" if covered.is_device else "compiled kernel time on the CPU"
     if covered.known_ns["line"]:
         share = format_ratio(line_share(covered))
@@ -21,6 +21,13 @@ def coverage_headline(covered: Coverage) -> Text:
     if covered.known_ns["operator"]:
         share = format_ratio(covered.known_ns["operator"] / covered.kernel_ns)
         return text("{share} of {kernels} is traced to an operator, none to a line.", share=share, kernels=kernels)
+    if covered.known_ns["module"]:
+        share = format_ratio(covered.known_ns["module"] / covered.kernel_ns)
+        return text(
+            "{share} of {kernels} is traced to a module, none to an operator or a line.",
+            share=share,
+            kernels=kernels,
+        )
     return text("The origin of {kernels} is unknown.", kernels=kernels)
 
 

@@ -62,6 +62,11 @@ from torch_tb_profiler.views.kernels.payload import (
 DEVICE_BOUND_SHARE = 0.9
 """Engines busy for at least this share of the steps are the bottleneck."""
 
+MIN_NETWORK_SHARE = 0.5
+"""Communication is the bottleneck if the network's engines work alone for more than this share of the steps."""
+
+_NETWORK_ENGINES = "NIC"
+
 HOST_BOUND_SHARE = 0.5
 """Engines wait for the host if it builds graphs in at least this share of their idle time."""
 
@@ -218,6 +223,8 @@ def _headline(
     """
     if not rows and missing is not None:
         return text("{reason}.", reason=capitalize(missing))
+    if not rows and params == KernelsParams(group_by=params.group_by):
+        return text("No kernels were recorded, only copies and memsets.")
     if not rows:
         return text("No kernel matches the filters.")
     if total_ns == 0:
@@ -297,6 +304,14 @@ def _engine_verdict(times: EngineTimes, limit: str | None) -> Text:
     if not times.window:
         return ()
     if limit == "device":
+        first, *others = sorted(times.classes, key=lambda each: -each.busy)
+        alone = first.busy - sum(each.busy for each in others)
+        if first.name == _NETWORK_ENGINES and alone > MIN_NETWORK_SHARE * times.window:
+            return text(
+                "They are rarely idle, but most of the time only {network} works: communication is the "
+                "bottleneck.",
+                network=first.name,
+            )
         return text("They are rarely idle, so the card is the bottleneck.")
     if times.graphs is None:
         return text("Graph building was not recorded, so the cause of their idle time is unknown.")

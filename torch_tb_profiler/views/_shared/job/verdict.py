@@ -86,10 +86,10 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
     if verdict.underused is not None:
         underused = verdict.underused
         return text(
-            "No rank{found} is a straggler, but {rank} computes only {time} {per_step}, the median rank {median}.",
+            "No rank{found} is a straggler, but {rank} computes {time} {per_step}, the median rank {median}.",
             found="" if members_coverage(members).complete else " found",
             rank=rank_names([comparison.sources[underused.member]], capital=False),
-            time=format_duration(underused.time),
+            time=f"only {format_duration(underused.time)}" if underused.time else "nothing",
             per_step=time_base(comparison),
             median=format_duration(underused.median),
         )
