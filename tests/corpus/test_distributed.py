@@ -100,7 +100,7 @@ def test_every_communication_kernel_counts_once(run: str, traces: Callable[[str]
 def test_ranks_are_compared(run: str, job: Load) -> None:
     members = job(run)
     payload = view(members)
-    assert payload.verdict.kind in ("straggler", "balanced")
+    assert payload.verdict.kind in ("straggler", "balanced", "uneven")
     assert payload.mismatches == []
     rows = build_collectives(members, CollectivesParams()).rows
     assert sum(row.ranks == len(members) for row in rows) >= 0.8 * len(rows)
@@ -160,7 +160,7 @@ def test_the_verdict_of_two_ranks_that_share_their_parameters(job: Load) -> None
     payload = view(job("gen_fsdp_dev"))
     assert (payload.verdict.kind, plain(payload.verdict.text)) == (
         "balanced",
-        "The ranks are balanced; no straggler.",
+        "No rank is a clear straggler.",
     )
     assert plain(payload.explanation).startswith(
         "Rank 1 costs the other rank 1.64 ms per step, but 3 steps aren't enough to rule out chance."

@@ -116,7 +116,7 @@ def test_the_cost_of_a_straggler_is_at_most_what_it_is_while_a_later_rank_is_mis
     payload = distributed_payload(job(Delay("host", 1, us=5000), Delay("host", 3, us=9000)).run())
     assert re.match(
         r"Rank 1 is a straggler: of the ranks found, it arrives last at 5 of 5 collectives and costs every other "
-        r"rank up to (?:4\.9\d+|5\.00) ms per step\.",
+        r"rank up to (?:4\.9\d|5\.00) ms per step\.",
         plain(payload.headline),
     )
 
@@ -161,6 +161,6 @@ def test_bounds_of_a_cost_are_rounded_to_the_side_on_which_they_hold() -> None:
     late = judge_members(members).verdict
     limit = msgspec.structs.replace(late, suspect=Suspect((3,), 11_049_000.0), cost_is_limit=True)
     said = [plain(verdict_headline(members, verdict)) for verdict in (absent, missing, limit)]
-    assert "at least 11.05 ms per step" in said[0]
-    assert "up to 11.05 ms per step" in said[1]
-    assert "up to 11.05 ms per step" in said[2]
+    assert "at least 11.0 ms per step" in said[0]
+    assert "up to 11.1 ms per step" in said[1]
+    assert "up to 11.1 ms per step" in said[2]
