@@ -13,7 +13,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import NO_ROWS, Finding, Gain
 from torch_tb_profiler.analyses.overview.host_rules import copying_calls
-from torch_tb_profiler.analyses.overview.idle import device_busy
+from torch_tb_profiler.analyses.overview.idle import device_busy, host_late_times, long_stretches
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import (
     WhatIfTarget,
@@ -74,14 +74,15 @@ def _synced_time(findings: Sequence[Finding]) -> Intervals:
 
 
 def _idle_in_code_ns(trace: Trace, finding: Finding, synced: Intervals) -> float:
-    """Return how long the device is idle while the host is in the code that a finding names, ns per typical step.
+    """Return how long the device is idle at a stretch while the host is in some code, mean ns per typical step.
 
     That includes the time after a sync, which is advised on by itself: both are true of it.
     """
     if finding.id != "host_code" or finding.event is None or finding.case == "alone":
         return 0.0
     windows, count = typical_windows(trace), int(step_kinds(trace).typical.sum())
-    idle = subtract(_time_in_code(trace, finding), subtract(finding.passes, synced))
+    stretches = long_stretches(subtract(host_late_times(trace), subtract(finding.passes, synced)))
+    idle = intersect(_time_in_code(trace, finding), stretches)
     return float(covered_time(idle, windows.starts, windows.ends).sum()) / max(count, 1)
 
 
