@@ -6,7 +6,6 @@ import gc
 import itertools
 import os
 import sys
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,10 +70,11 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
-    """Name long bytes by their checksum: each process of tests sends all names, and one had 120 MB."""
-    if isinstance(val, bytes) and len(val) > LONGEST_NAME:
-        return f"{argname}_{zlib.crc32(val):08x}"
-    return None
+    """Name long bytes by their argument, which pytest numbers: each process sends all names, and one had 120 MB.
+
+    Nothing of the content is in a name: what is drawn at import may differ between processes, as gzip's time does.
+    """
+    return argname if isinstance(val, bytes) and len(val) > LONGEST_NAME else None
 
 
 def _shares_a_fixture(item: pytest.Item) -> bool:
