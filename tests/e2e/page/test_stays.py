@@ -11,6 +11,7 @@ from playwright.sync_api import Page, Route, expect
 from tests.e2e.page.places import TWO_FRAMES, go, start
 from tests.support.page import NewPage, Open, Tab, until_heard
 from tests.support.servers.tensorboard import UNCHANGED_POLL_S, tensorboard
+from tests.support.waiting import until
 from torch_tb_profiler.views import SLUGS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -85,8 +86,11 @@ def test_nothing_moves_from_the_first_paint_to_the_last_answer(
 def test_nothing_moves_in_a_job_of_more_ranks_than_fit_on_a_page(
     new_page: NewPage, server: str, width: int
 ) -> None:
+    """All ranks have been read; while they are, tables grow."""
     page = new_page(width, 900)
     page.add_init_script(WATCH)
+    answer = f"{server}/data/plugin/pytorch_profiler/view/distributed?run=u_ranks"
+    until(lambda: page.request.get(answer).text(), lambda said: "payload" in said and "being read" not in said)
     start(page, server)
     page.evaluate("document.fonts.ready.then(() => 0)")
     moved = collect_shifts(page, "u_ranks", "distributed")
