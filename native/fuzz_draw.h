@@ -1,4 +1,4 @@
-// Random columns, each in memory of exactly its size.
+// Random columns of the fuzzers of jobs, networks and schedules, each in memory of exactly its size.
 #ifndef FUZZ_DRAW_H
 #define FUZZ_DRAW_H
 
@@ -56,9 +56,10 @@ static int32_t *draw_narrow(uint64_t count, uint64_t below) {
     return numbers;
 }
 
-static uint8_t *draw_flags(uint64_t count) {
+// One in `rarity` is set.
+static uint8_t *draw_flags(uint64_t count, uint64_t rarity) {
     uint8_t *flags = room_for(count, 1);
-    for (uint64_t i = 0; i < count; i++) flags[i] = !draw(2);
+    for (uint64_t i = 0; i < count; i++) flags[i] = !draw(rarity);
     return flags;
 }
 

@@ -407,11 +407,11 @@ static bool check_job(void) {
     job.bounds = bounds, job.stall_bounds = stall_bounds, job.run_begins = run_begins, job.finals = draw(job.ranks + 1);
     job.number = draw_numbers(job.runs, numbers), job.previous = draw_narrow(job.operations, job.runs + 1);
     job.slack = draw_times(job.operations), job.gap = draw_times(job.operations), job.waited = draw_times(job.operations);
-    job.last_arrival = draw_flags(job.operations), job.stall_length = draw_times(job.stalls);
+    job.last_arrival = draw_flags(job.operations, 2), job.stall_length = draw_times(job.stalls);
     job.stall_run = draw_numbers(job.stalls, job.runs ? job.runs : 1);
     Scenarios given = {
         draw_moments(job.operations, job.ranks, job.stalls), draw_moments(job.stalls, job.ranks, job.stalls),
-        draw_moments(job.finals, job.ranks, job.stalls), draw_flags(job.ranks * lanes),
+        draw_moments(job.finals, job.ranks, job.stalls), draw_flags(job.ranks * lanes, 2),
         draw(2) ? draw_times(numbers * lanes) : NULL, zeros(job.ranks * lanes), zeros(job.ranks * lanes),
         zeros((job.runs + 1) * lanes), zeros((job.stalls + 1) * lanes),
     };

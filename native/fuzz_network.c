@@ -140,7 +140,7 @@ static bool check_network(void) {
         }
     given.member = member, given.start = start, given.end = end, given.previous = previous, given.stall = stall;
     given.instance = instance, given.slack = draw_numbers(count, 20);
-    given.waiting = draw_numbers(count, 3), given.compared = draw_flags(count);
+    given.waiting = draw_numbers(count, 3), given.compared = draw_flags(count, 2);
     NetworkRoom room = {most, room_for(count, 4), room_for(count, 4), room_for(count, 4), room_for(count, 4),
                         room_for(count, 4), room_for(count, 4), room_for(given.collectives, 4),
                         room_for(given.collectives, 4), room_for(ranks, 4), room_for(ranks, 4), room_for(most, 4),

@@ -6,48 +6,19 @@
 // size. Every time is compared with what its definition says. Prints how many schedules were drawn and how many have an
 // order.
 
+#include "fuzz_draw.h"
 #include "schedule.c"
 
 #include <stdio.h>
 
 enum { CHAINS = 5, NODES = 24, LINKS = 40, CASES = 3 };
 
-static uint64_t state;
-
-static uint64_t draw(uint64_t below) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (state >> 33) % below;
-}
-
-static void expect(bool holds) {
-    if (!holds) abort();
-}
-
-// Mostly ns of a trace, sometimes the largest numbers there are.
-static int64_t draw_time(void) {
-    uint64_t kind = draw(40);
-    if (kind == 0) return INT64_MAX - (int64_t)draw(3);
-    if (kind == 1) return INT64_MIN + (int64_t)draw(3);
-    if (kind == 2) return NEVER;
-    return (int64_t)draw(1000);
-}
-
-static void *room_for(uint64_t count, size_t size) {
-    void *room = malloc(count ? count * size : 1);
-    expect(room);
-    return room;
-}
-
-static int64_t *draw_times(uint64_t count) {
-    int64_t *times = room_for(count, sizeof *times);
-    for (uint64_t i = 0; i < count; i++) times[i] = draw_time();
+// Times, of which some are NEVER.
+static int64_t *draw_moments(uint64_t count) {
+    int64_t *times = draw_times(count);
+    for (uint64_t i = 0; i < count; i++)
+        if (!draw(40)) times[i] = NEVER;
     return times;
-}
-
-static uint8_t *draw_flags(uint64_t count, uint64_t rarity) {
-    uint8_t *flags = room_for(count, 1);
-    for (uint64_t i = 0; i < count; i++) flags[i] = !draw(rarity);
-    return flags;
 }
 
 static int64_t *draw_bounds(uint64_t chains, uint64_t *nodes) {
@@ -85,20 +56,20 @@ static Graph draw_graph(void) {
     uint64_t lowest = any ? 0 : 1;
     graph.edges = graph.points > lowest ? draw(LINKS) : 0;
     graph.waits = graph.items > lowest ? draw(LINKS) : 0;
-    graph.time = draw_times(graph.points), graph.anchored = draw_flags(graph.points, 2);
-    graph.target = draw_sorted(graph.edges, lowest, graph.points), graph.edge_weight = draw_times(graph.edges);
+    graph.time = draw_moments(graph.points), graph.anchored = draw_flags(graph.points, 2);
+    graph.target = draw_sorted(graph.edges, lowest, graph.points), graph.edge_weight = draw_moments(graph.edges);
     int64_t *edge_item = room_for(graph.edges, 8), *edge_point = room_for(graph.edges, 8);
     for (uint64_t i = 0; i < graph.edges; i++) {
         edge_item[i] = draw(2) ? draw_source(graph.items, graph.target[i], graph.points, any) : -1;
         edge_point[i] = edge_item[i] >= 0 ? -1 : draw_source(graph.points, graph.target[i], graph.points, any);
     }
     graph.edge_item = edge_item, graph.edge_point = edge_point;
-    graph.start = draw_times(graph.items), graph.launch = draw_times(graph.items), graph.gap = draw_times(graph.items);
+    graph.start = draw_moments(graph.items), graph.launch = draw_moments(graph.items), graph.gap = draw_moments(graph.items);
     graph.unlimited = draw_flags(graph.items, 2);
     int64_t *submission = room_for(graph.items, 8), *source = room_for(graph.waits, 8);
     for (uint64_t i = 0; i < graph.items; i++)
         submission[i] = graph.points && draw(3) ? draw_source(graph.points, (int64_t)i, graph.items, any) : -1;
-    graph.waiting = draw_sorted(graph.waits, lowest, graph.items), graph.wait_weight = draw_times(graph.waits);
+    graph.waiting = draw_sorted(graph.waits, lowest, graph.items), graph.wait_weight = draw_moments(graph.waits);
     for (uint64_t i = 0; i < graph.waits; i++) source[i] = draw_source(graph.items, graph.waiting[i], graph.items, any);
     graph.submission = submission, graph.wait_source = source;
     return graph;
@@ -157,7 +128,7 @@ static void check_times(
 }
 
 static void check_replay(const Graph *graph, const Run *runs, int64_t count, int64_t *room) {
-    int64_t *step = draw_times(CASES * graph->points), *duration = draw_times(CASES * graph->items);
+    int64_t *step = draw_moments(CASES * graph->points), *duration = draw_moments(CASES * graph->items);
     uint8_t *removed = draw(2) ? draw_flags(CASES * graph->edges, 3) : NULL;
     int64_t *points = room_for(CASES * graph->points, 8), *ends = room_for(CASES * graph->items, 8);
     schedule_replay(graph, runs, (size_t)count, CASES, step, duration, removed, points, ends, room);
@@ -177,8 +148,8 @@ static void check_replay(const Graph *graph, const Run *runs, int64_t count, int
 static void check_split(void) {
     enum { WINDOWS = 8, STATES = 12 };
     uint64_t states = 1 + draw(STATES), count = draw(WINDOWS), most = 0;
-    int64_t *times = draw_times(states - 1), *low = draw_times(count), *high = draw_times(count);
-    int64_t *number = draw_times(count), *first = room_for(count, 8), *last = room_for(count, 8);
+    int64_t *times = draw_moments(states - 1), *low = draw_moments(count), *high = draw_moments(count);
+    int64_t *number = draw_moments(count), *first = room_for(count, 8), *last = room_for(count, 8);
     int32_t *row = room_for(states, 4);
     int8_t *cause = room_for(states, 1);
     for (uint64_t i = 0; i < states; i++) row[i] = (int32_t)i, cause[i] = (int8_t)i;
