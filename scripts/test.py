@@ -4,11 +4,13 @@
 Creates `.venv-test` with the package, torch for the CPU and the tools, installs Chromium (with apt-get, where
 possible) for the browser tests, and builds the page. Then it runs, whatever the others say: the tests; beside
 them the checks of the page and of the Python code, and a case of each quick test on each other Python of this
-machine. A summary ends the run. With arguments, only the tests that they select run.
+machine. A summary ends the run. With arguments, only the tests that they select run; `--repeat N` runs them N
+times in a row, each time with new servers and caches, and stops at the first run that fails.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -63,9 +65,10 @@ def main(arguments: Sequence[str]) -> int:
     if sys.version_info < (3, 10):  # noqa: UP036 - the one message a user of an old Python must see
         sys.stderr.write("Python 3.10 or newer is needed\n")
         return 2
+    times, selected = read_arguments(arguments)
     browser, storage = make_environment()
-    if arguments:
-        return run_tests(arguments, browser, storage)
+    if selected:
+        return repeat(times, lambda: run_tests(selected, browser, storage))
     shutil.rmtree(LOGS, ignore_errors=True)
     LOGS.mkdir(parents=True)
     # Browsers and servers leave the processors idle for half of the time: the other parts fill it.
@@ -74,6 +77,28 @@ def main(arguments: Sequence[str]) -> int:
         outcomes = [run_part("tests", lambda: run_tests([], browser, storage)), *others.result()]
     print(summarize(outcomes))
     return next((outcome.code for outcome in outcomes if outcome.code), 0)
+
+
+def read_arguments(arguments: Sequence[str]) -> tuple[int, list[str]]:
+    """Return (how many times to run the tests, arguments for pytest); exit where a number makes no sense."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--repeat", type=int, default=1, metavar="N")
+    known, selected = parser.parse_known_args(arguments)
+    if known.repeat < 1 or (known.repeat > 1 and not selected):
+        parser.error("--repeat needs a number above 0 and the tests to run, as in `--repeat 10 tests/live`")
+    return known.repeat, selected
+
+
+def repeat(times: int, call: Callable[[], int]) -> int:
+    """Run `call` until it fails or has passed `times` times; return its last exit code."""
+    for number in range(1, times + 1):
+        if code := call():
+            if times > 1:
+                print(f"FAILED: run {number} of {times}", flush=True)
+            return code
+    if times > 1:
+        print(f"passed: {times} runs in a row", flush=True)
+    return 0
 
 
 def run_tests(arguments: Sequence[str], browser: str, storage: str) -> int:

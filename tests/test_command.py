@@ -46,6 +46,39 @@ def test_failures_are_named_within_ten_lines(command: ModuleType) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("codes", "last", "said"),
+    [([0, 0, 0], 0, "passed: 3 runs in a row"), ([0, 2, 0], 2, "FAILED: run 2 of 3"), ([0], 0, "")],
+)
+def test_repeated_tests_stop_at_the_first_failure(
+    command: ModuleType, capsys: pytest.CaptureFixture[str], codes: list[int], last: int, said: str
+) -> None:
+    remaining = iter(codes)
+    assert command.repeat(len(codes), lambda: next(remaining)) == last
+    assert capsys.readouterr().out.strip() == said
+    assert [*remaining] == ([] if last == 0 else [0])
+
+
+def test_what_is_repeated_is_what_pytest_is_told(
+    command: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr(command, "make_environment", lambda: ("", ""))
+
+    def run_tests(selected: list[str], *_: str) -> int:
+        ran.append(selected)
+        return 0
+
+    monkeypatch.setattr(command, "run_tests", run_tests)
+    assert command.main(["tests/live", "--repeat", "3", "-k", "rank"]) == 0
+    assert ran == [["tests/live", "-k", "rank"]] * 3
+    for wrong in (["--repeat", "2"], ["--repeat", "0", "tests/live"]):
+        with pytest.raises(SystemExit):
+            command.main(wrong)
+        assert "--repeat needs" in capsys.readouterr().err
+    assert len(ran) == 3
+
+
 def test_arithmetic_is_tried_once_with_each_numpy(command: ModuleType) -> None:
     """The other quick tests run on every Python."""
     here = command.Installation("here", sys.executable, [], command.QUICK)
