@@ -61,7 +61,6 @@ class RecordedCall(NamedTuple):
     elements      elements of each input; None if they may differ between ranks
     messages      its sends and receives
     created_ns    epoch time of the call on the host
-    completed_ns  epoch time at which its end was noticed, None if it wasn't
     timeout_ns    how long it may take, None if unknown
     """
 
@@ -74,7 +73,6 @@ class RecordedCall(NamedTuple):
     messages: tuple[RecordedMessage, ...]
     done: bool
     created_ns: int
-    completed_ns: int | None
     timeout_ns: int | None
     frames: tuple[RecordedFrame, ...]
 

@@ -1,4 +1,4 @@
-"""Candidates for a speedup: what could be made faster, its time on the critical path, and its slack."""
+"""Candidates for a speedup: what could be made faster, its time on the critical path, its slack, and its gain."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import islice
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.critical_path.slack import UNLIMITED_NS, slack
 from torch_tb_profiler.analyses.schedule.path import (
@@ -16,7 +17,14 @@ from torch_tb_profiler.analyses.schedule.path import (
     host_segments,
 )
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
-from torch_tb_profiler.analyses.schedule.what_if import UNNAMED_TARGETS, covered_between, parse_target, sync_names
+from torch_tb_profiler.analyses.schedule.what_if import (
+    UNNAMED_TARGETS,
+    covered_between,
+    parse_target,
+    step_times_without,
+    sync_names,
+)
+from torch_tb_profiler.analyses.shared.attainable import roofline_shares
 from torch_tb_profiler.base.arrays import distinct, distinct_numbers, median
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge
@@ -31,6 +39,12 @@ from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, di
 
 _MAX_NAMES = 20
 """Most candidates of a kind: those with most time on the path, or for device work with most time overall."""
+
+_FASTER_SHARE = 0.5
+"""Share of its time that a kernel twice as fast saves."""
+
+_SHAPE_KEYS = {"Input Dims", "Input dims"}
+"""Arguments with the shapes of inputs, without which FLOPs and bytes are unknown."""
 
 _HOST_KINDS = {
     "operator": (Kind.CPU_OP, Kind.ANNOTATION),
@@ -68,6 +82,28 @@ def find_candidate(trace: Trace, target: str) -> SpeedupCandidate:
     if found is None:
         raise NotFoundError(f"the typical {step_noun(trace)}s have no {target!r}")
     return found
+
+
+@derived
+def attainable_step_ns(trace: Trace) -> int | None:
+    """Return ns of the mean typical step with kernels twice as fast, but none faster than its roofline allows.
+
+    None if all of them can be that fast, as far as is known: a kernel of unknown work counts as one that can.
+    """
+    if not _SHAPE_KEYS & trace.args.keys() or recorded_spans(trace).end.size == 0:
+        return None
+    try:
+        part = parse_target(trace, "device")
+    except NotFoundError:
+        return None
+    items = schedule(trace).items
+    share = np.nan_to_num(roofline_shares(trace, items.row[part.items]))
+    if (share <= 1 - _FASTER_SHARE).all():
+        return None
+    removed = np.zeros(len(items), np.int64)
+    saved = np.minimum(_FASTER_SHARE, 1 - share)
+    removed[part.items] = (saved * part.device[part.items]).astype(np.int64)
+    return int(step_times_without(trace, [replace(part, device=removed)])[0])
 
 
 def _host_targets(trace: Trace) -> Iterator[str]:

@@ -67,7 +67,6 @@ class RooflineTable(msgspec.Struct, frozen=True):
     items: WorkItems
     groups: Groups
     unlinked_ns: int
-    unlinked_calls: int
 
 
 def roofline_table(trace: Trace, group_by: GroupBy, chosen: WorkFilter, given: str) -> RooflineTable:
@@ -93,7 +92,7 @@ def roofline_table(trace: Trace, group_by: GroupBy, chosen: WorkFilter, given: s
             "shape": [name, input_shape_codes(trace)[rows], done.owners.captured[calls]],
             "module": [modules(trace).code[rows]] if group_by == "module" else [],
         }[group_by]
-    return RooflineTable(items, group(*keys), length, len(lost))
+    return RooflineTable(items, group(*keys), length)
 
 
 def select_calls(trace: Trace, reach: RooflineTimes, chosen: WorkFilter) -> Bool:

@@ -23,12 +23,6 @@ from torch_tb_profiler.model.trace import ABSENT, Float64, Int64, Trace
 
 PREFILL_BLOCKS, PREEMPTION, SLOW_DEVICE = "prefill_blocks_decode", "preemption", "slow_device"
 
-STALL_CAUSES = (*(CAUSES[each] for each in (SCHEDULER, LAUNCH, SAMPLING, NETWORK, UNRECORDED)),) + (
-    PREFILL_BLOCKS,
-    PREEMPTION,
-    SLOW_DEVICE,
-)
-
 BLOCK_RATIO = 3.0
 """A prefill that takes this many times a median decode iteration holds up the requests that decode."""
 
@@ -48,7 +42,7 @@ class Stall(msgspec.Struct, frozen=True):
     iteration  its number; for time after the sampled tokens the iteration that sampled them
     start_ns   begin of the extra time, as far as it is known
     extra_ns   beyond what is usual
-    cause      one of STALL_CAUSES
+    cause      one of CAUSES, PREFILL_BLOCKS, PREEMPTION, or SLOW_DEVICE
     requests   how many waited; None where the labels don't count them
     """
 

@@ -19,9 +19,9 @@ class DurationDistribution(msgspec.Struct, frozen=True):
 
     edges     float64[b + 1]  of equally wide bins; they span all values but the outliers, which lie in the last
     counts    int64[b]
-    outliers  int64[o]  positions of the values far out, longest first, at most OUTLIERS
+    outliers  int64[o]  positions of the values far out, longest first, at most MAX_OUTLIERS
     far_out   how many values are far out
-    longest   int64[l]  positions of the longest values, longest first, at most LONGEST
+    longest   int64[l]  positions of the longest values, longest first, at most MAX_LONGEST
     """
 
     edges: Float64

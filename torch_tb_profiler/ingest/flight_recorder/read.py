@@ -324,7 +324,6 @@ class _Dump:
         last = entries[-1]
         kind = self.kinds[last["profiling_name"]]
         timeout = last.get("timeout_ms")
-        completed = last.get("time_discovered_completed_ns")
         return RecordedCall(
             group=call[0],
             p2p=call[1],
@@ -335,7 +334,6 @@ class _Dump:
             messages=messages,
             done=done,
             created_ns=int(entries[0]["time_created_ns"]),
-            completed_ns=int(completed) if completed else None,
             timeout_ns=int(timeout) * 1_000_000 if timeout else None,
             frames=tuple(
                 RecordedFrame(str(frame["filename"]), int(frame["line"]), str(frame["name"]))

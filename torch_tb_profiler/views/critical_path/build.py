@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.critical_path.attainable import attainable_step_ns
 from torch_tb_profiler.analyses.critical_path.candidates import (
     SpeedupCandidate,
+    attainable_step_ns,
     find_candidate,
     speedup_candidates,
 )

@@ -32,7 +32,6 @@ from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.origins.compiled import has_compiled_calls
-from torch_tb_profiler.model.origins.replayed_kernels import replayed_kernels
 from torch_tb_profiler.model.phases import PHASES
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
@@ -311,11 +310,6 @@ def build_instances(trace: Trace, params: OperatorRowParams) -> CallDistribution
         calls = calls[table.device_total[calls] > 0]
         return build_call_distribution(trace, table.rows[calls], table.device_total[calls])
     return build_call_distribution(trace, table.rows[calls], table.host_total[calls])
-
-
-def _has_replayed_operators(trace: Trace) -> bool:
-    """Return whether the operator of any replayed kernel is known."""
-    return any(each.operator is not None for each in replayed_kernels(trace).values)
 
 
 TAB = Tab(
