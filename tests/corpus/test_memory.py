@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ def traces(corpus: Path) -> dict[str, Trace]:
     return recorded
 
 
+@cache
 def raw(corpus: Path, name: str) -> dict[str, list[dict[str, Any]]]:
     """Return the memory events of a file by device, by time; read by the standard library alone."""
     content = (corpus / "traces" / name).read_bytes()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Response, expect
 
-from tests.e2e.page.places import choose, expect_fits
+from tests.e2e.page.places import choose, expect_fits, start
 from tests.support.jobs import CULPRIT
 from tests.support.page import NewPage, Open
 from tests.support.servers.tensorboard import tensorboard
@@ -276,19 +276,18 @@ def test_ten_thousand_ranks_open_as_eight_do(new_page: NewPage, ten_thousand: st
     page = new_page(1440, 900)
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(f"{ten_thousand}/#pytorch_profiler&p.pytorch_profiler.view=distributed")
-    frame = page.frame_locator("iframe")
-    expect(frame.locator("h1")).to_contain_text("Rank 5 is a straggler")
-    expect(frame.get_by_role("figure", name="Lateness by rank and step")).to_be_visible()
-    expect(frame.locator("[data-part=marked-column]")).to_be_visible()
-    expect(frame.locator("[data-part=spread]")).to_have_count(5)
-    families = frame.locator("[data-part=group-families] tbody tr")
+    start(page, ten_thousand, view="distributed")
+    expect(page.locator("h1")).to_contain_text("Rank 5 is a straggler")
+    expect(page.get_by_role("figure", name="Lateness by rank and step")).to_be_visible()
+    expect(page.locator("[data-part=marked-column]")).to_be_visible()
+    expect(page.locator("[data-part=spread]")).to_have_count(5)
+    families = page.locator("[data-part=group-families] tbody tr")
     expect(families).to_contain_text(["1,250 × 8", "8 × 1,250"])
-    frame.get_by_label("Find a rank, worker, or host").fill("7777")
-    expect(frame.get_by_role("heading", name="rank 7777", exact=True)).to_be_visible()
-    expect(frame.locator("[data-part=found-rank]")).to_contain_text("Costs the others")
-    assert frame.locator(TABLE).count() < 60
-    expect_fits(frame)
+    page.get_by_label("Find a rank, worker, or host").fill("7777")
+    expect(page.get_by_role("heading", name="rank 7777", exact=True)).to_be_visible()
+    expect(page.locator("[data-part=found-rank]")).to_contain_text("Costs the others")
+    assert page.locator(TABLE).count() < 60
+    expect_fits(page)
     assert errors == []
 
 
@@ -304,30 +303,29 @@ def test_no_interaction_with_ten_thousand_ranks_asks_for_or_draws_more_than_is_i
     page = new_page(1440, 900)
     answers: list[Response] = []
     page.on("response", lambda response: answers.append(response) if "/view/" in response.url else None)
-    page.goto(f"{ten_thousand}/#pytorch_profiler&p.pytorch_profiler.view=distributed")
-    frame = page.frame_locator("iframe")
-    tables, names = frame.locator("[data-part=job-tables]"), frame.locator("[data-part=column-names]")
+    start(page, ten_thousand, view="distributed")
+    tables, names = page.locator("[data-part=job-tables]"), page.locator("[data-part=column-names]")
     foot = tables.locator("[data-part=table-foot]")
 
     def count_elements() -> int:
-        count: int = frame.locator("html").evaluate("e => e.querySelectorAll('*').length")
+        count: int = page.locator("html").evaluate("e => e.querySelectorAll('*').length")
         return count
 
-    expect(frame.locator("h1")).to_contain_text("Rank 5 is a straggler")
-    expect(frame.locator("[data-part=found-rank]")).to_be_visible()
+    expect(page.locator("h1")).to_contain_text("Rank 5 is a straggler")
+    expect(page.locator("[data-part=found-rank]")).to_be_visible()
     expect(names).to_contain_text(re.compile(r"\d"))
     expect(tables.locator("[role=row]").nth(1)).to_be_visible()
     elements = [count_elements()]
-    frame.get_by_label("Find a rank, worker, or host").fill("7777")
-    expect(frame.get_by_role("heading", name="rank 7777", exact=True)).to_be_visible()
+    page.get_by_label("Find a rank, worker, or host").fill("7777")
+    expect(page.get_by_role("heading", name="rank 7777", exact=True)).to_be_visible()
     elements.append(count_elements())
-    frame.get_by_role("radio", name="Log").check()
+    page.get_by_role("radio", name="Log").check()
     expect(page).to_have_url(re.compile(r"pytorch_profiler\.scale=log"))
     elements.append(count_elements())
-    frame.get_by_role("radio", name="By process group").check()
+    page.get_by_role("radio", name="By process group").check()
     expect(foot.locator("span").first).to_have_text("1,258 rows")
     elements.append(count_elements())
-    frame.get_by_role("radio", name="By rank").check()
+    page.get_by_role("radio", name="By rank").check()
     expect(foot.locator("span").first).to_have_text("20,000 rows")
     elements.append(count_elements())
     sizes = {each.url: len(each.body()) for each in answers if each.status == 200}

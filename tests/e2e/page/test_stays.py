@@ -10,7 +10,6 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.page.places import TWO_FRAMES, go, start
 from tests.support.page import NewPage, Open, Tab, until_heard
-from tests.support.servers.tensorboard import UNCHANGED_POLL_S, tensorboard
 from tests.support.waiting import until
 from torch_tb_profiler.views import SLUGS
 
@@ -64,20 +63,19 @@ MOST_SPARE = 40
 
 
 def test_nothing_moves_from_the_first_paint_to_the_last_answer(
-    new_page: NewPage, samples: Path, tmp_path: Path
+    new_page: NewPage, samples: Path, sample_server: str
 ) -> None:
     """On any tab of any sample; later answers arrive one after the other, the last that was asked for first."""
-    with tensorboard("--logdir", str(samples), cache=tmp_path, poll=UNCHANGED_POLL_S) as address:
-        page = new_page()
-        page.add_init_script(WATCH)
-        start(page, address)
-        page.evaluate("document.fonts.ready.then(() => 0)")
-        runs = [run.name for run in sorted(samples.iterdir()) if run.is_dir()]
-        moved = {(1440, run, slug): collect_shifts(page, run, slug) for run in runs for slug in tabs_of(run)}
-        for width in (900, 2500):
-            page.set_viewport_size({"width": width, "height": 900})
-            go(page, {"view": "operators", "run": runs[0]})
-            moved |= {(width, JOB, slug): collect_shifts(page, JOB, slug) for slug in WITH_LATE_ANSWERS}
+    page = new_page()
+    page.add_init_script(WATCH)
+    start(page, sample_server)
+    page.evaluate("document.fonts.ready.then(() => 0)")
+    runs = [run.name for run in sorted(samples.iterdir()) if run.is_dir()]
+    moved = {(1440, run, slug): collect_shifts(page, run, slug) for run in runs for slug in tabs_of(run)}
+    for width in (900, 2500):
+        page.set_viewport_size({"width": width, "height": 900})
+        go(page, {"view": "operators", "run": runs[0]})
+        moved |= {(width, JOB, slug): collect_shifts(page, JOB, slug) for slug in WITH_LATE_ANSWERS}
     shifts = {place: sum(value for value, _ in entries) for place, entries in moved.items()}
     assert {place: moved[place] for place, shift in shifts.items() if shift >= MOST_SHIFT} == {}
 
