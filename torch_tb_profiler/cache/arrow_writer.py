@@ -144,33 +144,33 @@ def _structs(rows: Sequence[tuple[int, ...]], per_row: int) -> _Structs:
 
 def _encode(root: _Table) -> bytes:
     """Return the FlatBuffer of a table."""
-    made = bytearray(4)
+    buffer = bytearray(4)
     pending: list[tuple[int, _Part]] = [(0, root)]  # where an offset lies, and what it leads to
     for place, part in pending:  # what `part` refers to is appended
-        _align(made)
-        begin = len(made)
+        _align(buffer)
+        begin = len(buffer)
         if isinstance(part, _Table):
-            begin = _add_table(made, part, pending)
+            begin = _add_table(buffer, part, pending)
         elif isinstance(part, bytes):
-            made += struct.pack("<I", len(part)) + part + b"\0"
+            buffer += struct.pack("<I", len(part)) + part + b"\0"
         elif isinstance(part, _Structs):
             begin += 4  # so that what follows the count is aligned
-            made += struct.pack("<4xI", part.length) + part.content
+            buffer += struct.pack("<4xI", part.length) + part.content
         elif isinstance(part, list):
-            made += struct.pack("<I", len(part))
+            buffer += struct.pack("<I", len(part))
             for each in part:
-                pending.append((len(made), each))
-                made += bytes(4)
-        struct.pack_into("<I", made, place, begin - place)
-    _align(made)
-    return bytes(made)
+                pending.append((len(buffer), each))
+                buffer += bytes(4)
+        struct.pack_into("<I", buffer, place, begin - place)
+    _align(buffer)
+    return bytes(buffer)
 
 
-def _align(made: bytearray) -> None:
-    made += bytes(-len(made) % 8)
+def _align(buffer: bytearray) -> None:
+    buffer += bytes(-len(buffer) % 8)
 
 
-def _add_table(made: bytearray, table: _Table, pending: list[tuple[int, _Part]]) -> int:
+def _add_table(buffer: bytearray, table: _Table, pending: list[tuple[int, _Part]]) -> int:
     """Append the offsets of the fields and then the table; return where the table begins."""
     offsets, size = [], 4
     for field in table.fields:
@@ -178,14 +178,14 @@ def _add_table(made: bytearray, table: _Table, pending: list[tuple[int, _Part]])
         size += -size % width if width else 0
         offsets.append(size if width else 0)
         size += width
-    described = len(made)
-    made += struct.pack(f"<HH{len(offsets)}H", 4 + 2 * len(offsets), size, *offsets)
-    _align(made)
-    begin = len(made)
-    made += struct.pack("<i", begin - described) + bytes(size - 4)
+    described = len(buffer)
+    buffer += struct.pack(f"<HH{len(offsets)}H", 4 + 2 * len(offsets), size, *offsets)
+    _align(buffer)
+    begin = len(buffer)
+    buffer += struct.pack("<i", begin - described) + bytes(size - 4)
     for field, offset in zip(table.fields, offsets, strict=True):
         if isinstance(field, _Scalar):
-            struct.pack_into(f"<{field.code}", made, begin + offset, field.number)
+            struct.pack_into(f"<{field.code}", buffer, begin + offset, field.number)
         elif field is not None:
             pending.append((begin + offset, field))
     return begin

@@ -48,7 +48,7 @@ export function embeddedClient(report: Report): Client {
       return findAnswer(path, { ...completeNames(report, selectors), ...Object.fromEntries(remaining) });
     },
     address: () => '',
-    save: () => Promise.reject(new Error('A report has no server that could save.')),
+    save: () => Promise.reject(new Error('A report can’t save files: it has no server.')),
     retry: selectors => Promise.reject(missingAnswer(report, completeNames(report, selectors))),
   };
 }

@@ -47,7 +47,7 @@ export function Saved() {
   };
   return (
     <aside className={css.saved} aria-label="Saved file" data-part="saved">
-      <span role="status">{result ?? `Downloading ${name}. Nothing arrives?`}</span>
+      <span role="status">{result ?? `Downloading ${name}. Didn’t get it?`}</span>
       {result === null && kind !== 'png' && (
         <Button look="text" onClick={copy}>
           Copy it

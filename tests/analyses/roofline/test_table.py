@@ -31,15 +31,15 @@ def one(name: str, inputs: dict[str, Any], duration: float, after: float = 0) ->
 
 
 def table_of(
-    trace: Trace, group_by: GroupBy = "operator", given: str = SMALL
+    trace: Trace, group_by: GroupBy = "operator", custom_peaks: str = SMALL
 ) -> tuple[RooflineTable, RooflineSums, list[str]]:
-    table = roofline_table(trace, group_by, ALL, given)
-    found = sum_rows(trace, table.items, table.groups, given)
+    table = roofline_table(trace, group_by, ALL, custom_peaks)
+    found = sum_rows(trace, table.items, table.groups, custom_peaks)
     return table, found, [trace.strings[trace.events.name[event]] for event in found.event]
 
 
-def bound(events: list[dict[str, Any]], given: str = SMALL) -> str:
-    _, found, names = table_of(read(events), given=given)
+def bound(events: list[dict[str, Any]], custom_peaks: str = SMALL) -> str:
+    _, found, names = table_of(read(events), custom_peaks=custom_peaks)
     return found.bound[names.index(events[3]["name"])]
 
 
@@ -48,7 +48,7 @@ def test_the_roof_is_the_longer_of_computing_and_moving() -> None:
     _, found, names = table_of(trace)
     at = names.index("aten::mm")
     assert (found.flops[at], found.bytes[at], found.roof[at]) == (2e6, 60_000.0, 60_000.0)
-    _, fast, _ = table_of(trace, given="bf16=1,hbm=1000")
+    _, fast, _ = table_of(trace, custom_peaks="bf16=1,hbm=1000")
     assert fast.roof[at] == 2000.0
 
 
@@ -90,7 +90,7 @@ def test_a_copy_to_the_host_does_not_wait_for_memory() -> None:
 
 def test_without_peaks_there_are_figures_but_no_roof() -> None:
     trace = read(one("aten::mm", MM, 120))
-    _, found, names = table_of(trace, given="")
+    _, found, names = table_of(trace, custom_peaks="")
     at = names.index("aten::mm")
     assert found.flops[at] == 2e6
     assert np.isnan(found.roof[at])

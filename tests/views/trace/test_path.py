@@ -11,7 +11,7 @@ from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.trace import Trace
 
 
-def lit(trace: Trace, begin: int = 0, end: int = 600_000) -> list[tuple[str, int, int]]:
+def highlighted(trace: Trace, begin: int = 0, end: int = 600_000) -> list[tuple[str, int, int]]:
     """Return (name, begin, end in us) of what the path passes through."""
     path = ask(trace, "trace/path", begin=begin, end=end)
     columns = zip(path["event"], path["begin_ns"], path["end_ns"], strict=True)
@@ -19,7 +19,7 @@ def lit(trace: Trace, begin: int = 0, end: int = 600_000) -> list[tuple[str, int
 
 
 def test_the_path_passes_through_the_launch_the_kernels_and_what_follows_the_wait() -> None:
-    assert lit(draw(BUSY_HOST)) == [
+    assert highlighted(draw(BUSY_HOST)) == [
         ("aten::mm", 0, 5),
         ("cudaLaunchKernel", 5, 15),
         ("gemm", 19, 219),
@@ -36,11 +36,11 @@ def test_it_is_drawn_on_the_tracks_of_its_slices() -> None:
     path = ask(trace, "trace/path", begin=0, end=600_000)
     tracks = {track["id"]: track["kind"] for track in ask(trace, "trace")["tracks"]}
     kernel = [tracks[track] == "stream" for track in path["track"]]
-    assert kernel == [name == "gemm" for name, *_ in lit(trace)]
+    assert kernel == [name == "gemm" for name, *_ in highlighted(trace)]
 
 
 def test_a_window_has_what_touches_it() -> None:
-    assert lit(draw(BUSY_HOST), 219_000, 500_000) == [("gemm", 220, 500)]
+    assert highlighted(draw(BUSY_HOST), 219_000, 500_000) == [("gemm", 220, 500)]
 
 
 def test_device_work_is_lit_where_it_is_recorded_though_its_clock_is_moved() -> None:
@@ -50,7 +50,7 @@ def test_device_work_is_lit_where_it_is_recorded_though_its_clock_is_moved() -> 
     gpu0  kernel           gemm               40  190  correlation=1
     """)
     assert ask(early, "critical_path/pieces")["clock_shift_ns"] > 0
-    assert ("gemm", 40, 230) in lit(early)
+    assert ("gemm", 40, 230) in highlighted(early)
 
 
 def test_more_than_can_be_sent_are_joined_where_they_follow_on_a_track() -> None:
@@ -72,7 +72,7 @@ def test_what_is_joined_spans_no_gap_that_one_could_see() -> None:
 
 
 def test_without_a_host_nothing_is_lit() -> None:
-    assert lit(draw("gpu0 kernel a 0 10 stream=7")) == []
+    assert highlighted(draw("gpu0 kernel a 0 10 stream=7")) == []
 
 
 def test_a_window_holds_time() -> None:

@@ -19,24 +19,24 @@ _NO_PREVIOUS_NS = 2**60
 """The gap to the previous operation where there is none."""
 
 
-def build_network(given: RecordedOperations) -> ReplayColumns:
+def build_network(operations: RecordedOperations) -> ReplayColumns:
     """Return what is replayed of the recorded operations."""
     functions = replay_functions()
     # Times before the first event of a trace are in no order that both would find.
-    if functions is not None and min(given.start.min(initial=0), given.end.min(initial=0)) >= 0:
-        return functions.network(given)
-    count, compared, stall = len(given.member), given.compared, given.stall
+    if functions is not None and min(operations.start.min(initial=0), operations.end.min(initial=0)) >= 0:
+        return functions.network(operations)
+    count, compared, stall = len(operations.member), operations.compared, operations.stall
     # Each rank has its own range of one time line.
-    base = given.member.astype(np.int64) * (int(given.end.max(initial=0)) + 1)
-    start, end = given.start + base, given.end + base
+    base = operations.member.astype(np.int64) * (int(operations.end.max(initial=0)) + 1)
+    start, end = operations.start + base, operations.end + base
     by_end = np.argsort(end, kind="stable").astype(np.int32)  # by rank, too
     # An operation that was compared with no other rank is a collective of its own.
-    collective = np.where(compared, given.instance, given.collectives + np.arange(count))
-    levels = replay_levels(given.member, collective, by_end)
+    collective = np.where(compared, operations.instance, operations.collectives + np.arange(count))
+    levels = replay_levels(operations.member, collective, by_end)
     order, bounds = levels.order, levels.bounds
-    gap = start - np.append(end, 0)[given.previous]
-    gap[given.previous < 0] = _NO_PREVIOUS_NS
-    waited = np.where(compared, given.waiting, 0)[order]
+    gap = start - np.append(end, 0)[operations.previous]
+    gap[operations.previous < 0] = _NO_PREVIOUS_NS
+    waited = np.where(compared, operations.waiting, 0)[order]
     sizes = np.diff(np.append(levels.runs, count))
 
     stalls, stalled = np.flatnonzero(stall > 0), order[stall[order] > 0]
@@ -45,28 +45,28 @@ def build_network(given: RecordedOperations) -> ReplayColumns:
     stall_start = (end - stall)[stalls]
     before_stall = np.full(count + 1, NO_CODE, np.int32)
     before_stall[stalls] = (search_sorted(start, stall_start, "right") - 1) % max(count, 1)
-    last_stall = _LastStall(given.member, end, by_end[stall[by_end] > 0])
-    before = last_stall.before_times(given.member, start - given.slack)
+    last_stall = _LastStall(operations.member, end, by_end[stall[by_end] > 0])
+    before = last_stall.before_times(operations.member, start - operations.slack)
     stalled_before = before.copy()
-    stalled_before[stalls] = last_stall.before_times(given.member[stalls], stall_start)
-    final = np.flatnonzero(np.diff(given.member, append=NO_CODE)).astype(np.int32)
+    stalled_before[stalls] = last_stall.before_times(operations.member[stalls], stall_start)
+    final = np.flatnonzero(np.diff(operations.member, append=NO_CODE)).astype(np.int32)
     moments = (
         (order, before[order], order),
         (stalled, stalled_before[stalled], before_stall[stalled]),
-        (final, last_stall.of_ranks(given.member[final]), final),
+        (final, last_stall.of_ranks(operations.member[final]), final),
     )
     member, stall_codes, until, since = zip(
-        *((given.member[of], stall_of[last], last_of, before_stall[last]) for of, last, last_of in moments),
+        *((operations.member[of], stall_of[last], last_of, before_stall[last]) for of, last, last_of in moments),
         strict=True,
     )
     return ReplayColumns(
-        ranks=given.ranks,
+        ranks=operations.ranks,
         bounds=bounds,
         stall_bounds=np.searchsorted(np.flatnonzero(stall[order] > 0), bounds),
         run_begins=levels.runs,
-        number=np.minimum(collective[order[levels.runs]], given.collectives),
-        previous=levels.run[given.previous[order]],
-        slack=given.slack[order],
+        number=np.minimum(collective[order[levels.runs]], operations.collectives),
+        previous=levels.run[operations.previous[order]],
+        slack=operations.slack[order],
         gap=gap[order],
         waited=waited,
         last_arrival=(waited == 0) & np.repeat(sizes > 1, sizes),

@@ -53,9 +53,9 @@ class RooflineSums(msgspec.Struct, frozen=True):
     reason: list[str | None]
 
 
-def sum_rows(trace: Trace, items: WorkItems, groups: Groups, given: str) -> RooflineSums:
+def sum_rows(trace: Trace, items: WorkItems, groups: Groups, custom_peaks: str) -> RooflineSums:
     """Return the totals of every group of items."""
-    done, reach = operator_work(trace), roofline_times(trace, given)
+    done, reach = operator_work(trace), roofline_times(trace, custom_peaks)
     count = len(groups)
     known = {name: ~np.isnan(getattr(items, name)) for name in ("flops", "bytes", "roof", "compute", "memory")}
 

@@ -69,9 +69,9 @@ class RooflineTable(msgspec.Struct, frozen=True):
     unlinked_ns: int
 
 
-def roofline_table(trace: Trace, group_by: GroupBy, chosen: WorkFilter, given: str) -> RooflineTable:
+def roofline_table(trace: Trace, group_by: GroupBy, chosen: WorkFilter, custom_peaks: str) -> RooflineTable:
     """Group the chosen work. Raises NotFoundError for an unknown step, UsageError for unreadable peaks."""
-    done, reach = operator_work(trace), roofline_times(trace, given)
+    done, reach = operator_work(trace), roofline_times(trace, custom_peaks)
     calls = np.flatnonzero(select_calls(trace, reach, chosen))
     lost = select_unlinked(trace, chosen)
     length = int((event_ends(trace) - trace.events.start)[lost].sum())
@@ -80,12 +80,12 @@ def roofline_table(trace: Trace, group_by: GroupBy, chosen: WorkFilter, given: s
         wanted = np.zeros(len(own.calls) + 1, np.bool_)
         wanted[calls] = True
         at = np.flatnonzero(wanted[own.call] | np.isin(own.events, lost))
-        items = items_of_events(trace, at, given)
+        items = items_of_events(trace, at, custom_peaks)
         codes = trace.events.name if group_by == "kernel" else family_codes(trace).astype(np.int32)
         keys = [codes[items.event]]
     else:
         rows = done.owners.calls[calls]
-        items = items_of_calls(trace, calls, given)
+        items = items_of_calls(trace, calls, custom_peaks)
         name = done.owners.name[calls]
         keys = {
             "operator": [name],
@@ -128,9 +128,9 @@ def select_unlinked(trace: Trace, chosen: WorkFilter) -> Int32:
     return lost
 
 
-def items_of_calls(trace: Trace, calls: Int64, given: str) -> WorkItems:
+def items_of_calls(trace: Trace, calls: Int64, custom_peaks: str) -> WorkItems:
     """Return the work of calls; `calls` are positions in those of `operator_work`."""
-    done, reach = operator_work(trace), roofline_times(trace, given)
+    done, reach = operator_work(trace), roofline_times(trace, custom_peaks)
     return WorkItems(
         call=calls,
         event=done.owners.calls[calls],
@@ -145,9 +145,9 @@ def items_of_calls(trace: Trace, calls: Int64, given: str) -> WorkItems:
     )
 
 
-def items_of_events(trace: Trace, at: Int64, given: str) -> WorkItems:
+def items_of_events(trace: Trace, at: Int64, custom_peaks: str) -> WorkItems:
     """Return the work of device events (positions `at` in those of `work_owners`), each with its call's share."""
-    done, reach = operator_work(trace), roofline_times(trace, given)
+    done, reach = operator_work(trace), roofline_times(trace, custom_peaks)
     call = done.owners.call[at].astype(np.int64)
     rows = done.owners.events[at]
     length = (event_ends(trace) - trace.events.start)[rows]

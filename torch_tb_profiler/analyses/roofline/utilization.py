@@ -43,9 +43,9 @@ class Utilization(msgspec.Struct, frozen=True):
     step_ns: int
 
 
-def utilization(trace: Trace, chosen: WorkFilter, given: str) -> Utilization:
+def utilization(trace: Trace, chosen: WorkFilter, custom_peaks: str) -> Utilization:
     """Return the utilization over these steps; calls outside don't count. Raises as `roofline_table`."""
-    done, reach = operator_work(trace), roofline_times(trace, given)
+    done, reach = operator_work(trace), roofline_times(trace, custom_peaks)
     keep = select_calls(trace, reach, chosen)
     inside = keep & _in_steps(trace, chosen)
     matrix = done.matrix & inside & ~np.isnan(done.flops)

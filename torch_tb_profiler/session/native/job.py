@@ -263,8 +263,8 @@ class _Functions:
         ordered = self._library.job_totals(*columns, _address(last), _address(reach), _address(totals))
         return totals if ordered else None
 
-    def build_network(self, given: RecordedOperations) -> ReplayColumns:
-        return build_network(self._library, given)
+    def build_network(self, operations: RecordedOperations) -> ReplayColumns:
+        return build_network(self._library, operations)
 
     def prepare_replay(self, columns: ReplayColumns) -> Replay:
         return _JobInC(self._library, columns)

@@ -50,18 +50,18 @@ class _Network(ctypes.Structure):
     )
 
 
-def build_network(library: Any, given: RecordedOperations) -> ReplayColumns:
+def build_network(library: Any, operations: RecordedOperations) -> ReplayColumns:
     """Return what is replayed of the recorded operations. Raises ValueError if they name what isn't there."""
     from torch_tb_profiler.analyses.distributed.compiled import ReplayColumns
 
-    count, ranks, collectives = len(given.member), given.ranks, given.collectives
-    member, compared = _column(given.member, np.int32, count), _column(given.compared, np.bool_, count)
+    count, ranks, collectives = len(operations.member), operations.ranks, operations.collectives
+    member, compared = _column(operations.member, np.int32, count), _column(operations.compared, np.bool_, count)
     if count >= 2**31 or collectives >= 2**31:
         raise ValueError(f"{count} operations are more than have numbers")
     if count and (member[0] < 0 or member[-1] >= ranks or (np.diff(member) < 0).any()):
         raise ValueError("the operations aren't those of the ranks, one after the other")
     names = "start", "end", "instance", "waiting", "previous", "slack", "stall"
-    columns = {name: _column(getattr(given, name), np.int64, count) for name in names}
+    columns = {name: _column(getattr(operations, name), np.int64, count) for name in names}
     previous, instance = columns["previous"], columns["instance"]
     if count and not NO_CODE <= previous.min() <= previous.max() < count:
         raise ValueError("a previous operation is none of those that there are")

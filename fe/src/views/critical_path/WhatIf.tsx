@@ -52,7 +52,7 @@ export function WhatIf({ target, percents, base, selectors }: Props) {
           : `Saves ${formatDuration(change)}, ${formatRatio(change / now)} of the ${base}`}
       </p>
       {isKernels(target.target) && (
-        <p className="dim">No kernel gets faster than its roofline, which the replay doesn’t know.</p>
+        <p className="dim">The replay doesn’t apply rooflines: a kernel can’t run faster than its own.</p>
       )}
     </Panel>
   );

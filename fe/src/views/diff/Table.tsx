@@ -48,7 +48,11 @@ export function DiffTable({ name, title, rows, before, only, empty, onOpen }: Pr
       placeholder={`Filter ${plural(shown.length, 'row')}`}
       before={before}
       noun={only ? 'significant change' : 'row'}
-      empty={only && rows.length > 0 ? 'No significant changes' : empty}
+      empty={
+        only && rows.length > 0
+          ? 'No significant changes. Clear “Only significant changes” to see every row.'
+          : empty
+      }
     />
   );
 }

@@ -280,7 +280,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
           rows={rows}
           before={before}
           only={only}
-          empty="Nothing to compare here."
+          empty={`Neither side has any ${table === 'families' ? 'kernel families' : table} here. Choose a larger part or another table.`}
           onOpen={onOpen}
         />
       </div>

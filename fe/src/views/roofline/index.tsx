@@ -142,7 +142,7 @@ function Modeled({ payload }: { payload: RooflinePayload }) {
         {formatDuration(payload.modeled_ns)} of {formatDuration(payload.device_ns)} device time (
         {formatRatio(payload.coverage)})
         {rest > 0 && payload.unlinked_ns > 0
-          ? `; ${formatDuration(payload.unlinked_ns)} no recorded operator launched`
+          ? `; ${formatDuration(payload.unlinked_ns)} wasn’t launched by a recorded operator`
           : ''}
       </span>
     </section>

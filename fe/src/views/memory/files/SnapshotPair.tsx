@@ -49,7 +49,9 @@ export const SnapshotPair = memo(function SnapshotPair({ selectors, device, path
               onChange={setChosen}
             />
           ) : (
-            <span className="dim">This run has no other snapshot.</span>
+            <span className="dim">
+              This run has only one snapshot. Record a second one to see what changed.
+            </span>
           )}
         </div>
         {base && <SnapshotCompare selectors={selectors} base={base} />}
