@@ -351,14 +351,14 @@ class Tab:
         return tuple(view for view in views if isinstance(view, TraceView) and view.cached == "on_load")
 
 
-def parse_params(params: type[P], given: Mapping[str, str]) -> P:
+def parse_params(params: type[P], texts: Mapping[str, str]) -> P:
     """Convert text parameters (query string, --param) to a value of `params`.
 
     Raises UsageError for an unknown or missing parameter or an invalid value, with the valid options.
     """
     known = {field.name: field for field in fields(params)}
     values: dict[str, Any] = {}
-    for name, text in given.items():
+    for name, text in texts.items():
         if name not in known:
             options = ", ".join(sorted(known)) or "none"
             raise UsageError(f"unknown parameter {name!r}", hint=f"known parameters: {options}")

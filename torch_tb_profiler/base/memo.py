@@ -126,9 +126,11 @@ def _memoized(
 
 def _defaults(function: Any) -> list[tuple[str, Any]]:
     """Return (name, default) of each argument after the first one; `inspect.signature` takes 50 times as long."""
-    code, given = function.__code__, function.__defaults__ or ()
+    code, defaults = function.__code__, function.__defaults__ or ()
     names = code.co_varnames[: code.co_argcount]
-    values = dict(zip(names[len(names) - len(given) :], given, strict=True)) | (function.__kwdefaults__ or {})
+    values = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True)) | (
+        function.__kwdefaults__ or {}
+    )
     keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     return [(each, values.get(each)) for each in (*names[1:], *keywords)]
 

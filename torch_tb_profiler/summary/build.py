@@ -189,8 +189,8 @@ def _headline(
         return [*rate, alone + plain(engine.headline), *(_start_with(each) for each in advice)]
     start = start_sentence(decisive.recommendations)
     # What averages leave out may be most of the time: a loader that is late in each fourth step.
-    said = (decisive.spent, decisive.left_out, start)
-    return [*rate, *(sentence for text in said if (sentence := plain(text)))]
+    headline_parts = (decisive.spent, decisive.left_out, start)
+    return [*rate, *(sentence for text in headline_parts if (sentence := plain(text)))]
 
 
 def _start_with(advice: AdviceRow) -> str:

@@ -86,7 +86,7 @@ def serving_advice(trace: Trace) -> tuple[ServingAdvice, ...]:
     cost = iteration_cost(trace)
     if found is None or times is None or verdict is None or cost is None or verdict.bottleneck is None:
         return ()
-    given = [
+    advice = [
         _advise_host_overlap(times),
         _advise_network(times),
         _advise_cuda_graphs(trace, found, times),
@@ -96,7 +96,7 @@ def serving_advice(trace: Trace) -> tuple[ServingAdvice, ...]:
         _advise_batch_size(found, cost),
     ]
     answer = _ANSWERS.get(verdict.bottleneck)
-    return tuple(sorted(filter(None, given), key=lambda each: (each.kind != answer, -(each.gain_share or 0.0))))
+    return tuple(sorted(filter(None, advice), key=lambda each: (each.kind != answer, -(each.gain_share or 0.0))))
 
 
 def _if_worth(kind: AdviceKind, gain: float, times: ServingTimes) -> ServingAdvice | None:

@@ -79,8 +79,8 @@ def padded_batches(requests: Int64, decodes: Bool, usual: Bool, times: Float64, 
 
 def _by_row(requests: Int64, decodes: Bool, known: Int64, sizes: Int64) -> Int64:
     size_of = dict(zip(known.tolist(), sizes.tolist(), strict=True))
-    given = [size_of.get(each, each) for each in requests.tolist()]
-    of_row: Int64 = np.where(decodes, np.array(given, np.int64), requests)
+    decode_sizes = [size_of.get(each, each) for each in requests.tolist()]
+    of_row: Int64 = np.where(decodes, np.array(decode_sizes, np.int64), requests)
     return of_row
 
 

@@ -133,8 +133,8 @@ class _Functions:
         assert number.flags.c_contiguous and number.dtype == np.int64  # it is changed in place
         _check(number, count)
         ranks = np.zeros(count, np.int64)
-        made: int = self._library.job_dense(_address(number), len(number), _address(ranks), count)
-        return made
+        distinct: int = self._library.job_dense(_address(number), len(number), _address(ranks), count)
+        return distinct
 
     def ordinals(self, number: Numbers, count: int) -> Int64:
         number = _check(_checked(number, np.int64, len(number)), count)
@@ -186,12 +186,12 @@ class _Functions:
         while True:  # few windows serve all ranks, unless these differ
             slots, windows = np.full(capacity, -1, np.int32), np.empty((capacity // 2, 2), np.int32)
             first = np.empty(capacity // 2, np.int64)
-            given = *map(_address, (member, step, kind)), len(member), steps, _address(last), _address(whose)
-            made = self._library.job_windows(
-                *given, _address(slots), _address(windows), capacity, _address(first), _address(number)
+            columns = *map(_address, (member, step, kind)), len(member), steps, _address(last), _address(whose)
+            count = self._library.job_windows(
+                *columns, _address(slots), _address(windows), capacity, _address(first), _address(number)
             )
-            if made >= 0:
-                return number, first[:made].copy()
+            if count >= 0:
+                return number, first[:count].copy()
             capacity *= 8
 
     def sums(self, number: Numbers, values: Int64, count: int) -> Int64:
@@ -234,16 +234,16 @@ class _Functions:
 
     def merge(self, starts: Int64, ends: Int64) -> tuple[Int64, Int64] | None:
         starts, ends = (_checked(each, np.int64, len(starts)) for each in (starts, ends))
-        made = _Room(len(starts))
-        count = self._library.job_merge(_address(starts), _address(ends), len(starts), *made.addresses)
-        return None if count < 0 else made.filled(count)
+        merged = _Room(len(starts))
+        count = self._library.job_merge(_address(starts), _address(ends), len(starts), *merged.addresses)
+        return None if count < 0 else merged.filled(count)
 
     def combine(self, how: Operation, one: tuple[Int64, Int64], other: tuple[Int64, Int64]) -> tuple[Int64, Int64]:
-        made, given = _Room(len(one[0]) + len(other[0])), []
+        combined, sides = _Room(len(one[0]) + len(other[0])), []
         for starts, ends in (one, other):
-            given += [_checked(each, np.int64, len(starts)) for each in (starts, ends)]
-        sets = *map(_address, given[:2]), len(given[0]), *map(_address, given[2:]), len(given[2])
-        return made.filled(self._library.job_combine(_OPERATIONS.index(how), *sets, *made.addresses))
+            sides += [_checked(each, np.int64, len(starts)) for each in (starts, ends)]
+        sets = *map(_address, sides[:2]), len(sides[0]), *map(_address, sides[2:]), len(sides[2])
+        return combined.filled(self._library.job_combine(_OPERATIONS.index(how), *sets, *combined.addresses))
 
     def covered(self, starts: Int64, ends: Int64, times: Int64) -> Int64:
         starts, ends = (_checked(each, np.int64, len(starts)) for each in (starts, ends))
@@ -408,11 +408,11 @@ class _JobInC:
         ]
         if lanes not in self._room:  # each replay writes all rows but the last before it reads them
             self._room[lanes] = [np.zeros((rows + 1, lanes), np.int64) for rows in (self._runs, self._slots)]
-        made = [*(np.zeros((self._ranks, lanes), np.int64) for _ in range(2)), *self._room[lanes]]
+        results = [*(np.zeros((self._ranks, lanes), np.int64) for _ in range(2)), *self._room[lanes]]
         addresses = map(_address, (*moments, typical))
-        given = _Scenarios(*addresses, None if saving is None else _address(saving), *map(_address, made))
-        self._library.job_replay(ctypes.byref(self._job), ctypes.byref(given), lanes)
-        return made[0], made[1]
+        scenarios = _Scenarios(*addresses, None if saving is None else _address(saving), *map(_address, results))
+        self._library.job_replay(ctypes.byref(self._job), ctypes.byref(scenarios), lanes)
+        return results[0], results[1]
 
 
 def _widen(columns: npt.NDArray[Any], more: int) -> npt.NDArray[Any]:

@@ -77,7 +77,7 @@ def build_network(library: Any, operations: RecordedOperations) -> ReplayColumns
         *(np.empty(ranks, np.int32) for _ in range(2)),
         *(np.empty(most, np.int32), np.empty(most, np.int64), np.empty(4 * most, np.int64)),
     ]
-    made = ReplayColumns(
+    replay = ReplayColumns(
         ranks=ranks,
         bounds=np.empty(count + 1, np.int64),
         stall_bounds=np.empty(count + 1, np.int64),
@@ -99,10 +99,10 @@ def build_network(library: Any, operations: RecordedOperations) -> ReplayColumns
         *(count, ranks, collectives),
         *(_address(each) for each in (bounds, member, *columns.values(), compared)),
     )
-    moments = made.member, made.stalls, made.until, made.since
+    moments = replay.member, replay.stalls, replay.until, replay.since
     network = _Network(
         *(0, 0, 0, 0),
-        *(_address(getattr(made, name)) for name in _COLUMNS),
+        *(_address(getattr(replay, name)) for name in _COLUMNS),
         *((_POINTER * 3)(*(_address(column) for column in each)) for each in moments),
     )
     library.job_network(
@@ -110,15 +110,15 @@ def build_network(library: Any, operations: RecordedOperations) -> ReplayColumns
     )
     levels, runs, finals = network.levels, network.runs, network.finals
     # What has fewer entries than operations doesn't keep the memory of as many.
-    return made._replace(
-        bounds=made.bounds[: levels + 1].copy(),
-        stall_bounds=made.stall_bounds[: levels + 1].copy(),
-        run_begins=made.run_begins[:runs].copy(),
-        number=made.number[:runs].copy(),
-        member=(*made.member[:2], made.member[2][:finals]),
-        stalls=(*made.stalls[:2], made.stalls[2][:finals]),
-        until=(*made.until[:2], made.until[2][:finals]),
-        since=(*made.since[:2], made.since[2][:finals]),
+    return replay._replace(
+        bounds=replay.bounds[: levels + 1].copy(),
+        stall_bounds=replay.stall_bounds[: levels + 1].copy(),
+        run_begins=replay.run_begins[:runs].copy(),
+        number=replay.number[:runs].copy(),
+        member=(*replay.member[:2], replay.member[2][:finals]),
+        stalls=(*replay.stalls[:2], replay.stalls[2][:finals]),
+        until=(*replay.until[:2], replay.until[2][:finals]),
+        since=(*replay.since[:2], replay.since[2][:finals]),
     )
 
 

@@ -117,20 +117,20 @@ class _Functions:
 
     def plan(self, graph: Schedule) -> Int64 | None:
         _check_sources(graph)
-        given, columns = _in_c(graph)
+        native_graph, columns = _in_c(graph)
         room = np.empty(4 * _chains(graph), np.int64)
-        count = self._library.schedule_plan(ctypes.byref(given), None, _address(room))
+        count = self._library.schedule_plan(ctypes.byref(native_graph), None, _address(room))
         if count < 0:
             return None
         runs = np.empty((count, 3), np.int64)
-        self._library.schedule_plan(ctypes.byref(given), _address(runs), _address(room))
+        self._library.schedule_plan(ctypes.byref(native_graph), _address(runs), _address(room))
         del columns  # they were in use until here
         return runs
 
     def replay(
         self, graph: Schedule, runs: Int64, step: Int64, duration: Int64, removed: Bool | None
     ) -> tuple[Int64, Int64]:
-        given, columns = _in_c(graph)
+        native_graph, columns = _in_c(graph)
         cases = len(step)
         step = _checked(step, np.int64, cases, len(graph.points))
         duration = _checked(duration, np.int64, cases, len(graph.items))
@@ -138,7 +138,7 @@ class _Functions:
             removed = _checked(removed, np.bool_, cases, len(graph.edges.target))
         points, ends, room = np.empty_like(step), np.empty_like(duration), np.empty(_chains(graph), np.int64)
         self._library.schedule_replay(
-            ctypes.byref(given),
+            ctypes.byref(native_graph),
             _address(runs),
             len(runs),
             cases,
@@ -150,12 +150,12 @@ class _Functions:
         return points, ends
 
     def latest(self, graph: Schedule, runs: Int64, points: Int64, ends: Int64) -> None:
-        given, columns = _in_c(graph)
+        native_graph, columns = _in_c(graph)
         step = np.ascontiguousarray(graph.step)
         duration = graph.items.end - graph.items.start
         assert points.flags.c_contiguous and ends.flags.c_contiguous  # they are changed in place
         self._library.schedule_latest(
-            ctypes.byref(given), _address(runs), len(runs), *map(_address, (step, duration, points, ends))
+            ctypes.byref(native_graph), _address(runs), len(runs), *map(_address, (step, duration, points, ends))
         )
         del columns
 
@@ -182,8 +182,8 @@ class _Functions:
         most = int((last - first + 1).sum())
         parts = (*np.empty((3, most), np.int64), np.empty(most, np.int32), np.empty(most, np.int8))
         addresses = map(_address, (*states, *parts))
-        made = self._library.schedule_split(*map(_address, windows), len(low), *addresses)
-        window, begin, end, part_row, part_cause = (column[:made] for column in parts)
+        count = self._library.schedule_split(*map(_address, windows), len(low), *addresses)
+        window, begin, end, part_row, part_cause = (column[:count] for column in parts)
         return window, begin, end, part_row, part_cause
 
     def idle(self, gaps: IdleGaps) -> tuple[Int64, Int64, Int32, Int32, Int32, Int8]:
@@ -215,7 +215,7 @@ class _Functions:
             )
             for gap, begin, end, row, cause in gaps.parts
         ]
-        given = _Gaps(
+        gaps_in_c = _Gaps(
             len(gaps.begin),
             len(gaps.borders),
             gaps.shift,
@@ -230,12 +230,12 @@ class _Functions:
             gaps.unrecorded,
         )
         cut, cursors = self._library.schedule_idle, np.zeros((2, threads), np.int64)
-        made = cut(ctypes.byref(given), _address(cursors[0]), *[None] * 6)
+        count = cut(ctypes.byref(gaps_in_c), _address(cursors[0]), *[None] * 6)
         pieces = (
-            *(np.empty(made, np.int64), np.empty(made, np.int64), np.empty(made, np.int32)),
-            *(np.empty(made, np.int32), np.empty(made, np.int32), np.empty(made, np.int8)),
+            *(np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int32)),
+            *(np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int8)),
         )
-        cut(ctypes.byref(given), _address(cursors[1]), *map(_address, pieces))
+        cut(ctypes.byref(gaps_in_c), _address(cursors[1]), *map(_address, pieces))
         return pieces
 
     def during(self, times: Int64, starts: Int64, ends: Int64, number: Int32, sums: Int64) -> None:
@@ -271,10 +271,10 @@ class _Functions:
         if len(thread) != events:
             raise ValueError(f"{len(thread)} threads of {events} events")
         rows = _checked(rows, np.int32, len(rows))
-        given = _Cover(events, len(chain), chains, *map(_address, columns))
+        cover = _Cover(events, len(chain), chains, *map(_address, columns))
         room, sums = np.empty(3 * chains, np.int64), np.zeros(len(instants), np.int64)
         arguments = _address(rows), len(rows), _address(room), _address(sums)
-        return sums if self._library.schedule_cover(ctypes.byref(given), *arguments) else None
+        return sums if self._library.schedule_cover(ctypes.byref(cover), *arguments) else None
 
 
 def _chains(graph: Schedule) -> int:

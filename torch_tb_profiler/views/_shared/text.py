@@ -38,8 +38,8 @@ def link(tab: str, **state: object) -> str:
 
     `run`, `worker` and `span` choose another trace.
     """
-    given = {name: value for name, value in state.items() if value is not None}
-    return f"{tab}?{urlencode(given)}" if given else tab
+    set_parameters = {name: value for name, value in state.items() if value is not None}
+    return f"{tab}?{urlencode(set_parameters)}" if set_parameters else tab
 
 
 def text(template: str, **parts: str | Phrase | Text) -> Text:

@@ -55,22 +55,22 @@ class Check(msgspec.Struct, frozen=True):
 def parse_budget(content: str) -> Budget:
     """Parse the content of a budget file; UsageError says what is wrong with it."""
     try:
-        given = json.loads(content)
+        budget = json.loads(content)
     except ValueError as error:
         raise UsageError(f"the budget is not valid JSON: {error}") from error
-    if not isinstance(given, dict):
+    if not isinstance(budget, dict):
         raise UsageError("the budget must be a JSON object", hint='such as {"step_time": "120 ms"}')
     known = ("step_time", "peak_memory", "exposed_communication", "operators")
-    unknown = [key for key in given if key not in known]
+    unknown = [key for key in budget if key not in known]
     if unknown:
         raise UsageError(f"the budget has an unknown key {unknown[0]!r}", hint=f"keys: {', '.join(known)}")
-    operators = given.get("operators", {})
+    operators = budget.get("operators", {})
     if not isinstance(operators, dict):
         raise UsageError("the budget's `operators` must map names to limits")
     return Budget(
-        step_time=_parse_limit(given, "step_time"),
-        peak_memory=_parse_limit(given, "peak_memory"),
-        exposed_communication=_parse_limit(given, "exposed_communication"),
+        step_time=_parse_limit(budget, "step_time"),
+        peak_memory=_parse_limit(budget, "peak_memory"),
+        exposed_communication=_parse_limit(budget, "exposed_communication"),
         operators={name: _parse_operator_limits(name, limits) for name, limits in operators.items()},
     )
 
@@ -85,9 +85,9 @@ def _parse_operator_limits(name: str, limits: Any) -> dict[str, int]:
     return {key: limit for key in limits if (limit := _parse_limit(limits, key)) is not None}
 
 
-def _parse_limit(given: Mapping[str, Any], key: str) -> int | None:
+def _parse_limit(limits: Mapping[str, Any], key: str) -> int | None:
     """Return a limit in ns or bytes, given as a number or as text with a unit."""
-    value = given.get(key)
+    value = limits.get(key)
     if isinstance(value, str):
         return parse_bytes(value) if key == "peak_memory" else parse_duration(value)
     if isinstance(value, bool) or not (value is None or isinstance(value, (int, float))):

@@ -119,11 +119,11 @@ def headline_beside_ranks(alone: Overview, recommendations: list[Recommendation]
 
     An engine's headline begins with its rate, that of other traces with how a step is spent.
     """
-    said = first_sentence(alone.headline)
-    if plain(said) == plain(first_sentence(alone.spent)):
+    opening = first_sentence(alone.headline)
+    if plain(opening) == plain(first_sentence(alone.spent)):
         return headline(alone.spent, recommendations, waiting)
     about_job = any(advice.basis == "ranks" for advice in recommendations)
-    return headline(said, recommendations, waiting) if waiting or about_job else alone.headline
+    return headline(opening, recommendations, waiting) if waiting or about_job else alone.headline
 
 
 def _corrected_advice(

@@ -58,5 +58,5 @@ def parse_input_shapes(trace: Trace, row: int) -> list[tuple[int, ...]]:
         listed = msgspec.json.decode(recorded_shapes(trace, row) or "[]")
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return []
-    given = [shape if isinstance(shape, list) else [] for shape in listed] if isinstance(listed, list) else []
-    return [tuple(shape) if all(type(size) is int for size in shape) else () for shape in given]
+    shapes = [shape if isinstance(shape, list) else [] for shape in listed] if isinstance(listed, list) else []
+    return [tuple(shape) if all(type(size) is int for size in shape) else () for shape in shapes]

@@ -44,8 +44,8 @@ class _Functions:
         parent, depth, lane = np.full(events, NO_CODE, np.int32), *np.full((2, events), -1, np.int32)
         slices, spare = (np.empty(left * _SLICE_BYTES, np.uint8) for _ in range(2))
         next_of = np.zeros(threads, np.uintp)
-        given = *_addresses(start, finish, thread), events, threads
-        if not self._library.reader_arrange(*_addresses(rows), left, *given, *_addresses(slices, spare, next_of)):
+        times = *_addresses(start, finish, thread), events, threads
+        if not self._library.reader_arrange(*_addresses(rows), left, *times, *_addresses(slices, spare, next_of)):
             raise ValueError("a row or a thread is out of bounds")
         nested = np.empty(left, np.int32)
         at = number = 0
