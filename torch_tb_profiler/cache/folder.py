@@ -77,14 +77,14 @@ class BoundedFolder:
         entries = sorted(self._entries())
         total = sum(size for _, size, _ in entries)
         now = time.time()
-        for used, size, path in entries:
-            part = path.suffix == _PART
+        for used, size, name in entries:
+            part = name.endswith(_PART)
             if (total > self._max_bytes and not part) or (part and now - used > STALE_SECONDS):
-                self.remove(path)
+                self.remove(self.path / name)
                 total -= size
 
-    def _entries(self) -> Iterator[tuple[float, int, Path]]:
-        """Yield (time of last use, bytes, path) of each file."""
+    def _entries(self) -> Iterator[tuple[float, int, str]]:
+        """Yield (time of last use, bytes, name) of each file: a path for each of 20,000 would take longest."""
         try:
             with os.scandir(self.path) as listing:
                 entries: Sequence[os.DirEntry[str]] = list(listing)
@@ -95,4 +95,4 @@ class BoundedFolder:
                 stat = entry.stat()
             except OSError:
                 continue  # another server evicted it
-            yield stat.st_mtime, stat.st_size, Path(entry.path)
+            yield stat.st_mtime, stat.st_size, entry.name
