@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.support.traces import draw
+from torch_tb_profiler.analyses.schedule.what_if import parse_target, step_times_without
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.schedule.stream_waits import stream_waits
 from torch_tb_profiler.model.schedule.threads import handoffs
@@ -149,3 +150,18 @@ def test_a_thread_that_is_still_busy_gets_no_hand_off() -> None:
     assert times(draw(busy)) == [(1, 20, 2, 30, -1)]
     assert times(draw(busy + "host2 cpu_op aten::next 72 4")) == [(1, 20, 2, 30, -1)]
     assert times(draw(busy + "host2 cpu_op aten::next 90 4")) == [(1, 20, 2, 30, -1), (1, 85, 2, 90, -1)]
+
+
+def test_a_burst_may_begin_and_end_at_the_times_of_the_call_around_it() -> None:
+    """Clocks are rounded: without the hook, the main thread goes on 400 us earlier all the same."""
+    trace = draw("""
+    host  user_annotation ProfilerStep#0 0 1000
+    host  python_function run_backward 100 500
+    host2 cpu_op my_hook 100 400
+    host2 cuda_runtime cudaLaunchKernel 590 10 correlation=1
+    gpu0  kernel gemm 602 50 correlation=1 stream=7
+    host  cpu_op aten::add 700 10
+    """)
+    found = handoffs(trace)
+    assert found.source_time.tolist() == [0, 600_000] and found.target_time.tolist() == [100_000, 700_000]
+    assert step_times_without(trace, [parse_target(trace, "operator:my_hook")]).tolist() == [600_000]

@@ -110,8 +110,14 @@ def _handoffs_with(trace: Trace, main: int, main_times: Int64, other: int, roots
     inside = (pause > 0) & (pause < len(main_times))
     left = main_times[np.maximum(pause - 1, 0)]
     back = main_times[np.minimum(pause, len(main_times) - 1)]
-    starts_burst = (pause > 0) & (earlier_end <= left) & (left < begin)
-    ends_pause = inside & (end < back) & (end - begin >= _MIN_BURST_SHARE * (back - left))
+    # Rounded clocks may let a burst begin or end at the very time of the call around it.
+    before = search_sorted(main_times, begin, "left")
+    started = main_times[np.maximum(before - 1, 0)]
+    starts_burst = (before > 0) & (earlier_end <= started)
+    after = search_sorted(main_times, end, "right")
+    resumed = main_times[np.minimum(after, len(main_times) - 1)]
+    ends_pause = inside & (end <= back) & (after < len(main_times))
+    ends_pause &= end - begin >= _MIN_BURST_SHARE * (back - left)
     counts = int(starts_burst.sum()), int(ends_pause.sum())
 
     def codes(of_starts: int, of_ends: int) -> Int32:
@@ -120,7 +126,7 @@ def _handoffs_with(trace: Trace, main: int, main_times: Int64, other: int, roots
     return HandOffs(
         source=codes(main, other),
         target=codes(other, main),
-        source_time=np.append(left[starts_burst], end[ends_pause]),
-        target_time=np.append(begin[starts_burst], back[ends_pause]),
+        source_time=np.append(started[starts_burst], end[ends_pause]),
+        target_time=np.append(begin[starts_burst], resumed[ends_pause]),
         waiting_since=np.append(np.full(counts[0], ABSENT), left[ends_pause]),
     )
