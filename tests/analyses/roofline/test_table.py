@@ -71,6 +71,16 @@ def test_a_call_that_the_device_waited_for_longer_than_it_ran_is_bound_by_its_la
     assert bound(one("aten::add", ADD, 9, after=9.5)) == "launch"
 
 
+def test_a_long_call_is_not_bound_by_its_launch_however_long_the_device_was_idle_before() -> None:
+    def after_idling(duration: float) -> str:
+        events = one("aten::add", ADD, duration)
+        events[5]["ts"] += 1_650
+        return bound(events)
+
+    assert after_idling(49) == "launch"
+    assert after_idling(51) == "memory"
+
+
 def test_communication_has_no_roof_of_memory() -> None:
     events = one("aten::copy_", {"dims": [[8], [8], []], "types": [FLOAT, FLOAT, SCALAR]}, 50)
     events[5]["name"] = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"

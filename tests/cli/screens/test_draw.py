@@ -96,6 +96,11 @@ def test_bars_are_shares_of_the_total_and_not_of_the_largest_row() -> None:
     assert drawn(table, None)[1] == "a  25.0 ns 25%"
 
 
+def test_a_share_of_a_bound_is_rounded_as_the_bound_is() -> None:
+    column = Column("gain_ns", "Saves up to", total=10_000, rounding="up")
+    assert drawn(Table((column,), [{"gain_ns": 4_982}]), None)[-1].split() == ["4.99", "µs", "49.9%"]
+
+
 def test_styles_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
     def is_styled(stream: io.StringIO) -> bool:
         draw_screen(Screen(["Finding."]), ScreenLayout(80, True), stream)

@@ -273,10 +273,10 @@ CLAIMS = [
     ),
     Claim(
         "At least {missing} must be freed for this request to fit.",
-        r"At least 27\.0 MiB must be freed for this request to fit\.",
-        failing([drawn([(40, FORWARD), (20, STEP), (3, None)])], 40, 10),
-        "5 MiB more are free",
-        failing([drawn([(40, FORWARD), (20, STEP), (3, None)])], 40, 15),
+        r"At least 1\.66 GiB must be freed for this request to fit\.",  # 1,706 MiB
+        failing([drawn([(1700, FORWARD), (20, STEP), (3, None)])], 1719, 10),
+        "10 MiB more are free",
+        failing([drawn([(1700, FORWARD), (20, STEP), (3, None)])], 1719, 20),
     ),
     Claim(
         "Free what {name} keeps (`detach()`, `item()`, a shorter list): {size} were allocated over {steps} and "

@@ -72,7 +72,7 @@ def test_a_device_that_the_file_does_not_describe_has_no_share() -> None:
         ("20 GPU0 a 8 8 0", "Only 8 B were allocated on GPU 0 during the trace."),
         ("20 GPU0 a 512 2048 4096", "No more than 2.00 KiB are in use on GPU 0 at any time."),  # older blocks
         (
-            "\n".join(f"{20 + 2 * i} GPU0 a 600000 600000 0\n{21 + 2 * i} GPU0 a -600000 0 0" for i in range(2)),
+            "\n".join(f"{20 + 2 * i} GPU0 a 599200 599200 0\n{21 + 2 * i} GPU0 a -599200 0 0" for i in range(2)),
             "No more than 586 KiB are in use on GPU 0 at any time.",
         ),
     ],

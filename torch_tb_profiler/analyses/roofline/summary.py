@@ -19,6 +19,9 @@ MAX_LATENCY_BOUND_NS = 10_000
 MAX_LATENCY_BOUND_EFFICIENCY = 0.25
 """A call shorter than this that takes over four times its roofline is too short to fill the device."""
 
+MAX_LAUNCH_BOUND_NS = 50_000
+"""A call that runs longer takes many times as long as its launch, so idle time before it has another cause."""
+
 UNLINKED = "no recorded operator launched it"
 FROM_HOST = "it copies to or from the host, so device memory isn't its limit"
 
@@ -141,7 +144,7 @@ def _bounds(
             bounds.append("communication")
         elif 2 * both[i] <= busy[i]:
             bounds.append("unknown")
-        elif idle[i] > busy[i]:
+        elif busy[i] < idle[i] and busy[i] < MAX_LAUNCH_BOUND_NS * calls[i]:
             bounds.append("launch")
         elif (
             max(compute[i], memory[i]) < MAX_LATENCY_BOUND_EFFICIENCY * both[i]

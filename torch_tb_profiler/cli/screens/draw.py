@@ -197,7 +197,8 @@ def _block(column: Column, rows: Sequence[Row], layout: ScreenLayout) -> _Block:
     has_share = bool(whole)
     is_ratio = column.kind == "ratio"
     percents = [
-        format_ratio(share) if value is not None else "" for share, value in zip(shares, values, strict=True)
+        format_ratio(share, column.rounding) if value is not None else ""
+        for share, value in zip(shares, values, strict=True)
     ]
     has_percent = bool(column.total) and has_share and not is_ratio
     return _Block(

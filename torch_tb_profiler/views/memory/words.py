@@ -152,7 +152,7 @@ def _small_peak(memory: DeviceMemory, peak: PeakMoment, at_peak: LiveMemory) -> 
         return text(
             "Only {size} were allocated on {device} during the trace.", size=size, device=memory.device.name
         )
-    size = Phrase(format_bytes(peak.bytes), _peak_link(memory, peak))
+    size = Phrase(format_bytes(peak.bytes, "up"), _peak_link(memory, peak))
     return text("No more than {size} are in use on {device} at any time.", size=size, device=memory.device.name)
 
 

@@ -248,5 +248,6 @@ def _remedies(
                 )
             if failure.size <= reachable or elsewhere:
                 yield text(
-                    "At least {missing} must be freed for this request to fit.", missing=format_bytes(missing)
+                    "At least {missing} must be freed for this request to fit.",
+                    missing=format_bytes(missing, "down"),
                 )
