@@ -5,14 +5,18 @@ All tests that use them carry `pytestmark = MARKS`, so that one process of pytes
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest import read_trace
+from torch_tb_profiler.ingest.runtime import without_gc
 from torch_tb_profiler.model.ranks import split_ranks
 from torch_tb_profiler.model.trace import Trace
 
@@ -72,3 +76,26 @@ def recordings(corpus: Path) -> Iterator[tuple[str, Trace]]:
     for path in files(corpus):
         for rank, trace in ranks(path).items():
             yield f"{name(path)}#{rank}", trace
+
+
+class Written(NamedTuple):
+    """What the standard library alone finds in a file: objects among its events, slices, and memory events."""
+
+    events: int
+    slices: int
+    memory: list[dict[str, Any]]
+
+
+@cache
+def written(path: Path) -> Written | None:
+    """Return what is written in a file, read once for all tests; None for one that is no JSON."""
+    # The collector would go through all objects of the document again and again: half of the work.
+    with without_gc():
+        try:
+            document = json.loads(gzip.decompress(path.read_bytes()))
+        except (ValueError, EOFError):
+            return None
+        events = document if isinstance(document, list) else document.get("traceEvents", [])
+        objects = [event for event in events if isinstance(event, dict)]
+        slices = sum(event.get("ph") == "X" for event in objects)
+        return Written(len(objects), slices, [event for event in objects if event.get("name") == "[memory]"])

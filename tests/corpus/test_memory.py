@@ -47,11 +47,10 @@ def traces(corpus: Path) -> dict[str, Trace]:
 @cache
 def raw(corpus: Path, name: str) -> dict[str, list[dict[str, Any]]]:
     """Return the memory events of a file by device, by time; read by the standard library alone."""
-    content = (corpus / "traces" / name).read_bytes()
-    document = json.loads(gzip.decompress(content))
-    events = document if isinstance(document, list) else document["traceEvents"]
+    written = real_traces.written(corpus / "traces" / name)
+    assert written is not None, name
     by_device: dict[str, list[dict[str, Any]]] = {}
-    for event in sorted((e for e in events if e.get("name") == "[memory]"), key=lambda e: float(e["ts"])):
+    for event in sorted(written.memory, key=lambda event: float(event["ts"])):
         args = event["args"]
         id = "" if args["Device Type"] == 0 else f" {args['Device Id']}"
         by_device.setdefault(f"{NAMES[args['Device Type']]}{id}", []).append(args)
