@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.analyses.overview.drawn import BACKWARD, given, measure_share, steps, work
@@ -154,3 +156,13 @@ def test_a_host_that_never_waits_saves_no_more_than_the_busiest_stream_leaves() 
         at += end + 20
     found = given(draw("\n".join(lines)), "synchronization")
     assert found is None or (found.gain is not None and found.gain.ns <= 120_000)
+
+
+@pytest.mark.parametrize("break_", [{"odd": (2, 60_000.0)}, {"between": (3, 40_000.0)}], ids=["odd", "evaluation"])
+def test_a_wait_saves_what_steps_in_a_row_save_beside_an_odd_one_or_an_evaluation(break_: Any) -> None:
+    """Each of 6 steps prepares a batch for 2 ms after it has waited; nothing overlaps with what breaks the row."""
+    program: list[Action] = [Host("aten::sort", 2_000), SimulatedKernel("gemm", 5_000), Sync()]
+    trace = Simulation([program], steps=6, syncs=True, **break_).run().trace(0)
+    found = given(trace, "synchronization")
+    assert found is not None and found.gain is not None
+    assert found.gain.ns == pytest.approx(2_000_000, rel=0.05)

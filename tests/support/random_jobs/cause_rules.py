@@ -30,6 +30,9 @@ def _judge_cause_name(match: re.Match[str], context: Context) -> str | None:
         return context.close(us(match["time"]), time, "the time") if time else "all its kernels are larger"
     if cause.kind not in WORK_NAMES:
         return f"its device is {cause.factor:.2f} times as slow"
+    if cause.kind == "work" and match["name"] == "kernels":
+        # It is one of many kernels, of which a summary keeps those with most time; together they are longer.
+        return context.at_least(us(match["time"]), context.truth.computation(cause.rank, context.odd), "the time")
     if not re.search(WORK_NAMES[cause.kind], match["name"]):
         return f"it is {WORK_NAMES[cause.kind]}"
     # What every rank spends on the same counts as well, as the sentence says how long this rank is in it.

@@ -190,7 +190,9 @@ def _events(span: RecordedSpan, correlation: int, rank: int, metadata: bool) -> 
             facts["Dst Rank" if name == "send" else "Src Rank"] = op.ranks[1 if name == "send" else 0]
         else:
             facts["Seq"] = span.key[2]
-    stream = 20 + sum(map(ord, op.group)) % 40 + (hash(op.ranks) % 7 if op.name == "send" else 0)
+    stream = 20 + sum(map(ord, op.group)) % 40
+    if op.name == "send":  # a stream of its own for each pair and direction, as they run at once
+        stream = 100 * (1 + op.ranks[0]) + op.ranks[1]
     kernel = f"ncclDevKernel_{_KERNELS.get(name, 'SendRecv')}_Sum_f32_RING_LL(ncclDevComm*)"
     return [
         event("cpu_op", "record_param_comms", span.launch, span.launch + 4, **facts),

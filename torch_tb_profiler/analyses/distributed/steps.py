@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.late_once import typical_job_steps
 from torch_tb_profiler.analyses.distributed.matching import ranks_without_times
 from torch_tb_profiler.analyses.distributed.rank_summary import RANK_STEP
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
@@ -63,6 +64,17 @@ def step_columns(comparison: RankComparison) -> StepColumns:
     for flag in ("complete", "typical"):
         columns[flag] &= ~np.isin(member, ranks_without_times(comparison.job))
     return StepColumns(member=member, step=np.array(step, np.int64), **columns)
+
+
+def mean_counted_step_ns(comparison: RankComparison, member: int) -> float:
+    """Return the mean of a rank's complete steps that costs are means over, ns; 0 without any.
+
+    These are typical of the job. Where gradients are reduced in every fourth step only, the steps that wait for a
+    late rank may be odd ones of another rank, of whose typical step the cost would be more than the whole.
+    """
+    columns = step_columns(comparison)
+    counted = columns.complete & (columns.member == member) & typical_job_steps(comparison.job)[columns.step]
+    return float(columns.duration[counted].mean()) if counted.any() else 0.0
 
 
 class AverageRankStep(msgspec.Struct, frozen=True):

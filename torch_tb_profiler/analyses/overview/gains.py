@@ -14,7 +14,7 @@ import numpy as np
 from torch_tb_profiler.analyses.overview.finding import NO_ROWS, Finding, Gain
 from torch_tb_profiler.analyses.overview.host_rules import copying_calls
 from torch_tb_profiler.analyses.overview.idle import device_busy, host_late_times, long_stretches
-from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
+from torch_tb_profiler.analyses.schedule.step_spans import StepSpans, recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import (
     WhatIfTarget,
     device_work_target,
@@ -52,7 +52,10 @@ MIN_BLOCKING_NS = 20_000
 """A runtime call that lasts longer while the device works is waiting for it: it blocks, or the queue is full."""
 
 MAX_EDGE_RATIO = 0.1
-"""A first or last step that saves less than this ratio of the others lacks what passes from step to step."""
+"""A step at an edge that saves less than this ratio of the others lacks what passes from step to step."""
+
+MAX_STEP_GAP_RATIO = 0.01
+"""Steps that are further apart than this ratio of a step have something else between them."""
 
 
 def measure_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
@@ -159,21 +162,31 @@ def _most_saved_on_host(trace: Trace) -> float:
 def _savings_per_step(trace: Trace, cases: Sequence[WhatIfTarget]) -> list[float]:
     """Return what removing each of these saves, mean ns per typical step, at most.
 
-    What passes from one step to the next, such as a wait at the end of each, is recorded once less than there are
-    steps: a first or last step that saves next to nothing isn't counted, as all steps of a long run save it.
+    What passes from one step to the next, such as a wait at the end of each, passes to fewer steps than there are:
+    not into the first or out of the last one, and neither into nor out of an odd step or time outside of steps. A
+    step at such an edge that saves next to nothing isn't counted, as all typical steps in a row save it.
     """
     if not cases:
         return []
     recorded = recorded_spans(trace)
     then = replayed_durations(trace, [(case, 100) for case in cases])
     saved = (recorded.durations - then)[:, recorded.typical].astype(np.float64)
-    means = saved.mean(axis=1)
-    if saved.shape[1] > 1:
-        for edge, others in ((saved[:, 0], saved[:, 1:]), (saved[:, -1], saved[:, :-1])):
-            inner = others.mean(axis=1)
-            means = np.where(edge < MAX_EDGE_RATIO * inner, np.maximum(means, inner), means)
-    found: list[float] = means.tolist()
+    idle = np.zeros(saved.shape, np.bool_)
+    for edge in _edges(recorded):
+        if edge.any() and not edge.all():
+            idle |= edge & (saved < MAX_EDGE_RATIO * saved[:, ~edge].mean(axis=1, keepdims=True))
+    means, counted = saved.mean(axis=1), ~idle
+    inner = (saved * counted).sum(axis=1) / np.maximum(counted.sum(axis=1), 1)
+    found: list[float] = np.maximum(means, inner).tolist()
     return found
+
+
+def _edges(spans: StepSpans) -> tuple[Bool, Bool]:
+    """Return which typical steps no typical one leads up to, and which none follows, bool[typical steps] each."""
+    begin, end, typical = spans.begin[0], spans.end[0], spans.typical
+    near = begin[1:] - end[:-1] <= MAX_STEP_GAP_RATIO * spans.mean_ns[0]
+    touch = near & typical[1:] & typical[:-1]
+    return ~np.append(False, touch)[typical], ~np.append(touch, False)[typical]
 
 
 def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIfTarget | None:

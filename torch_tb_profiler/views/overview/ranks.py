@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
-from torch_tb_profiler.analyses.distributed.steps import exposed_communication
+from torch_tb_profiler.analyses.distributed.steps import exposed_communication, mean_counted_step_ns
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Finding, Gain, advice_priority
 from torch_tb_profiler.analyses.overview.idle import LONG_STRETCH_NS
@@ -240,7 +240,8 @@ def _straggler_advice(
     split: Text = ()
     if verdict.even_split is not None:  # some rank has to do the work
         cost, split = verdict.even_split, even_split_sentence(comparison, verdict.even_split)
-    cost = min(cost, average.duration_ns)
+    step_ns = max(average.duration_ns, mean_counted_step_ns(comparison, position))
+    cost = min(cost, step_ns)
     remedies = [text("{title}.", title=each.title) for each in repeated]
     advice = _job_advice(
         "straggler",
@@ -251,7 +252,7 @@ def _straggler_advice(
         ),
         sentences(verdict_headline(members, verdict), cause, split, *remedies),
         cost,
-        average,
+        step_ns,
         "a straggler",
         "the work can't be divided more evenly between the ranks.",
         noun,
@@ -274,17 +275,17 @@ def _imbalance_advice(
     else:
         title, found = text("Divide the work evenly between the ranks"), "kernels of other sizes on a rank"
         exception = "the inputs of a rank can't be made larger or smaller."
-    return _job_advice("imbalance", title, said, cost, average, found, exception, noun)
+    return _job_advice("imbalance", title, said, cost, average.duration_ns, found, exception, noun)
 
 
 def _job_advice(
-    id: str, title: Text, said: Text, cost: float, average: Average, found: str, exception: str, noun: str
+    id: str, title: Text, said: Text, cost: float, step_ns: float, found: str, exception: str, noun: str
 ) -> Recommendation:
     """Build advice on what the files of all ranks show.
 
-    found  in which case; cost: ns per step; noun: what a step is, see `steps.step_noun`
+    found  in which case; cost: ns per step, which takes `step_ns`; noun: what a step is, see `steps.step_noun`
     """
-    gain_share = cost / average.duration_ns if average.duration_ns else 0.0
+    gain_share = cost / step_ns if step_ns else 0.0
     return Recommendation(
         id=id,
         case="",
