@@ -24,6 +24,16 @@ def memory(picture: str) -> list[dict[str, Any]]:
     return [_event(line.split()) for line in picture.strip().splitlines() if line.strip()]
 
 
+def out_of_memory(
+    *devices: str, size: int = 4096, allocated: int = 1312, reserved: int = 9000
+) -> list[dict[str, Any]]:
+    """Return the events of an allocation on each device that runs out of memory."""
+    failed = memory("\n".join(f"115 {device} - {size} {allocated} {reserved}" for device in devices))
+    for event in failed:
+        event["name"] = "[OutOfMemory]"
+    return failed
+
+
 def _event(parts: list[str]) -> dict[str, Any]:
     time, device, address, size, allocated, reserved, *thread = parts
     type_, id = DEVICES[device]

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from msgspec.structs import asdict, replace
 
+from torch_tb_profiler.analyses.memory.devices import held_elsewhere
 from torch_tb_profiler.analyses.overview.finding import advice_priority
 from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.base.grammar import plural
@@ -30,6 +31,7 @@ from torch_tb_profiler.views._shared.text import first_sentence, plain, text
 from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
 from torch_tb_profiler.views.hangs.payload import HangsPayload
 from torch_tb_profiler.views.memory.payload import MemoryPayload
+from torch_tb_profiler.views.memory.words import elsewhere_sentence
 from torch_tb_profiler.views.overview.payload import Average, Overview
 from torch_tb_profiler.views.overview.words import start_sentence
 from torch_tb_profiler.views.serving.payload import AdviceRow, ServingPayload
@@ -336,7 +338,8 @@ def _memory(answers: Mapping[str, MemoryPayload]) -> Memory | None:
         lead = "" if len(answers) == 1 else f"{name}: "
         counts = Counter(failure.device for failure in payload.out_of_memory)
         growth += [
-            f"{lead}{plural(count, 'allocation')} on {on} ran out of memory." for on, count in counts.items()
+            f"{lead}{plural(count, 'allocation')} on {on} ran out of memory.{_held_elsewhere(payload, on)}"
+            for on, count in counts.items()
         ]
         growth += [
             f"{lead}{f'{each.device}: ' if several else ''}{plain(each.verdict)}"
@@ -344,6 +347,18 @@ def _memory(answers: Mapping[str, MemoryPayload]) -> Memory | None:
             if each.growing or each.rising_bytes or each.rising_reserved_bytes
         ]
     return Memory(worker, device.name, peak, device.capacity_bytes, growth)
+
+
+def _held_elsewhere(payload: MemoryPayload, device: str) -> str:
+    """Return the sentence on memory that others held when an allocation of a device failed, "" if none did."""
+    capacity = next((each.capacity_bytes for each in payload.devices if each.name == device), None)
+    held = [
+        held_elsewhere(capacity, failure.allocated_bytes, failure.reserved_bytes, failure.bytes)
+        for failure in payload.out_of_memory
+        if failure.device == device
+    ]
+    most = max((size for size in held if size is not None), default=None)
+    return "" if most is None else f" {plain(elsewhere_sentence(device, most))}"
 
 
 HOST_RULES = ("data_loading", "host_code", "launch_bound")

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.analyses.shared.test_memory_trends import FLAT, concatenating, growing_by
 from tests.support.claims import Claim, Said, said_by
-from tests.support.memory_traces import CALLS, leaving_on, memory, steps_that_leave
+from tests.support.memory_traces import CALLS, leaving_on, memory, out_of_memory, steps_that_leave
 from tests.support.traces import draw
 from torch_tb_profiler.model.trace import Trace
 
@@ -60,9 +60,22 @@ def failing(name: str, device: str = "GPU0") -> Said:
     return lambda: of(draw(CALLS, *memory(f"20 GPU0 a 8 8 0\n21 {device} b 8 1312 9000"), *failed, **GPU))
 
 
+def refusing(capacity: int, size: int, allocated: int, reserved: int) -> Said:
+    """Return what is said of a card of so many GiB that refuses a request; the other sizes are in MiB."""
+    card = [{"id": 0, "name": "A100", "totalGlobalMem": capacity << 30}]
+    before = memory(f"20 GPU0 a {allocated * MIB} {allocated * MIB} {reserved * MIB}")
+    failed = out_of_memory("GPU0", size=size * MIB, allocated=allocated * MIB, reserved=reserved * MIB)
+    return lambda: of(draw(CALLS, *before, *failed, deviceProperties=card))
+
+
 BY_LINEAR, BY_RELU = f"20 GPU0 a {MIB} {2 * MIB} {4 * MIB}", f"115 GPU0 b {4 * MIB} {6 * MIB} {8 * MIB}"
 GROWING = [10, 20, 30, 40, 50, 60]
 MORE = [200, 220, 240, 260, 280, 300]
+
+ELSEWHERE = (
+    "At least {held} of {device} were held outside of PyTorch's allocator then, likely by other processes, unless "
+    "a limit of this process refused the request."
+)
 
 CLAIMS = [
     Claim(
@@ -285,6 +298,34 @@ CLAIMS = [
         failing("[OutOfMemory]", "GPU1"),
         "it is an allocation like others",
         failing("[memory]", "GPU1"),
+    ),
+    Claim(
+        ELSEWHERE,
+        r"ran out of memory\. At least 74\.0 GiB of GPU 0 were held outside of PyTorch's allocator then, likely",
+        refusing(80, size=2048, allocated=3072, reserved=4096),
+        "this process reserves nearly all of it",
+        refusing(80, size=2048, allocated=3072, reserved=78 * 1024),
+    ),
+    Claim(
+        ELSEWHERE,
+        r"At least 2\.00 GiB of GPU 0 were held outside",
+        refusing(80, size=2047, allocated=3072, reserved=76 * 1024 - 1),
+        "the context of the process may be all of that",
+        refusing(80, size=2048, allocated=3072, reserved=76 * 1024),
+    ),
+    Claim(
+        ELSEWHERE,
+        "were held outside of PyTorch's allocator",
+        refusing(80, size=2048, allocated=3072, reserved=4096),
+        "the request is as large as what is left",
+        refusing(80, size=76 * 1024, allocated=3072, reserved=4096),
+    ),
+    Claim(
+        ELSEWHERE,
+        "were held outside of PyTorch's allocator",
+        refusing(80, size=2048, allocated=3072, reserved=4096),
+        "tensors use more than is reserved: the allocator's own figures are missing",
+        refusing(80, size=2048, allocated=3072, reserved=0),
     ),
 ]
 

@@ -8,7 +8,7 @@ from tests.analyses.overview.kernel_calls import H100, SM90, STEP, SYNC, events,
 from tests.analyses.roofline.test_tokens import SERVING
 from tests.analyses.shared.test_typical_steps import pipeline
 from tests.support.claims import Claim, Said, launched, repeat, said_by
-from tests.support.memory_traces import STEPS, leaving_on, memory
+from tests.support.memory_traces import CALLS, STEPS, leaving_on, memory, out_of_memory
 from tests.support.random_jobs.surfaces import found_texts
 from tests.support.serving import Workload, serve
 from tests.support.simulation.simulator import Delay, Simulation, ddp
@@ -336,6 +336,13 @@ CLAIMS = [
         lambda: of(of_card(4200)),
         "each block is released",
         lambda: of(draw(STEPS, *memory(_released()))),
+    ),
+    Claim(
+        "{count} on {devices} ran out of memory: {memory} shows what was in use.",
+        "2 allocations on GPU 0 and GPU 1 ran out of memory: Memory shows what was in use",
+        lambda: of(draw(CALLS, *out_of_memory("GPU0", "GPU1"))),
+        "those of one device succeed",
+        lambda: of(draw(CALLS, *out_of_memory("GPU0"), *memory("116 GPU1 - 4096 8192 9000"))),
     ),
     # ---- beside the other ranks
     Claim(

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.memory.live import bytes_before_trace
+from torch_tb_profiler.analyses.memory.snapshot.failures import segment_bytes
 from torch_tb_profiler.analyses.shared.memory_curve import (
     MemoryLevels,
     RecordWindow,
@@ -26,6 +27,9 @@ from torch_tb_profiler.model.memory.events import (
 )
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64, Trace
 
+MAX_CONTEXT_BYTES = 2 << 30
+"""Bytes that the context of this process and its libraries may take outside of the allocator."""
+
 
 class PeakMoment(msgspec.Struct, frozen=True):
     """A peak in bytes, when it was first reached (ns), and the row of that memory event in the trace."""
@@ -44,6 +48,7 @@ class DeviceMemory(msgspec.Struct, frozen=True):
     start, end           allocated before the first and after the last event
     unreleased, older, unknown  blocks in these states
     failures             allocations that failed; first_failure: row of the first one
+    elsewhere            bytes held outside of the allocator when one of them failed, see `held_elsewhere`
     """
 
     device: MemoryDevice
@@ -64,6 +69,7 @@ class DeviceMemory(msgspec.Struct, frozen=True):
     last_time: int
     failures: int
     first_failure: int | None
+    elsewhere: int | None
 
 
 def device_memory(trace: Trace, level: MemoryLevels) -> DeviceMemory:
@@ -94,6 +100,7 @@ def device_memory(trace: Trace, level: MemoryLevels) -> DeviceMemory:
         last_time=int(level.time[-1]),
         failures=failures,
         first_failure=failed,
+        elsewhere=_most_held_elsewhere(trace, level.device),
     )
 
 
@@ -171,6 +178,36 @@ def first_failure(trace: Trace, device: str) -> tuple[int, int | None]:
         if records.devices[code].name == device
     ]
     return len(rows), rows[0] if rows else None
+
+
+def held_elsewhere(
+    capacity: int | None, allocated: int | None, reserved: int | None, size: int | None
+) -> int | None:
+    """Return how many bytes of a device were at least held outside of its allocator when a request failed.
+
+    Free memory isn't recorded, but was less than the request needs: what the allocator hadn't reserved was held by
+    others. None where the figures don't show that, or no more than a process needs for its context.
+    """
+    if capacity is None or allocated is None or reserved is None or size is None or reserved < allocated:
+        return None
+    held = capacity - reserved - segment_bytes(size)
+    return held if held > MAX_CONTEXT_BYTES else None
+
+
+def _most_held_elsewhere(trace: Trace, device: MemoryDevice) -> int | None:
+    """Return the most bytes held elsewhere at any failure of a device, None if no failure shows any."""
+    records = memory_failures(trace)
+    columns = (records.device, records.allocated, records.reserved, records.size)
+    return max(
+        (
+            held
+            for code, allocated, reserved, size in zip(*(column.tolist() for column in columns), strict=True)
+            if records.devices[code].name == device.name
+            and ABSENT not in (allocated, reserved)
+            and (held := held_elsewhere(device.capacity, allocated, reserved, abs(size) or None)) is not None
+        ),
+        default=None,
+    )
 
 
 class SampledRange(msgspec.Struct, frozen=True):

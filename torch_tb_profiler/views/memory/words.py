@@ -75,11 +75,27 @@ def device_headline(
 
 
 def failure_headline(memory: DeviceMemory) -> Text:
-    """Return how many allocations of a device failed; empty if none did."""
+    """Return how many allocations of a device failed and whether others held its memory; empty if none did."""
     if not memory.failures:
         return ()
     count = Phrase(plural(memory.failures, "allocation"), link("trace", event=memory.first_failure))
-    return text("{count} on {device} ran out of memory.", count=count, device=memory.device.name)
+    return sentences(
+        text("{count} on {device} ran out of memory.", count=count, device=memory.device.name),
+        () if memory.elsewhere is None else elsewhere_sentence(memory.device.name, memory.elsewhere),
+    )
+
+
+def elsewhere_sentence(device: str, held: int) -> Text:
+    """Say how much memory of a device was held outside of the allocator when an allocation failed.
+
+    That is known only if the device refused the request, rather than a limit of the process.
+    """
+    return text(
+        "At least {held} of {device} were held outside of PyTorch's allocator then, likely by other processes, "
+        "unless a limit of this process refused the request.",
+        held=format_bytes(held, "down"),
+        device=device,
+    )
 
 
 def rising_headline(trends: MemoryTrends, noun: str) -> Text:

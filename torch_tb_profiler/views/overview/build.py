@@ -105,7 +105,9 @@ def build(trace: Trace, params: NoParams) -> Overview:
         first,
         preview=False,
         headline=_headline(trace, spent, recommendations),
-        explanation=sentences(first.explanation, path, words.leak_sentence(trace, first.step_noun)),
+        explanation=sentences(
+            first.explanation, path, words.failure_sentence(trace), words.leak_sentence(trace, first.step_noun)
+        ),
         spent=spent,
         hardware=hardware,
         gains=savings_note(recommendations, schedule(trace).explained_share, reason, alone=alone),

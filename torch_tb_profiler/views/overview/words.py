@@ -8,7 +8,8 @@ from torch_tb_profiler.analyses.memory.growth import memory_growth
 from torch_tb_profiler.analyses.roofline.tokens import TokenCounts
 from torch_tb_profiler.analyses.shared.memory_curve import default_device, memory_levels
 from torch_tb_profiler.base.format import format_bytes, format_duration, format_number, format_ratio
-from torch_tb_profiler.base.grammar import agree, capitalize, plural
+from torch_tb_profiler.base.grammar import agree, capitalize, join_words, plural
+from torch_tb_profiler.model.memory.events import memory_failures
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.text import (
     Phrase,
@@ -410,6 +411,21 @@ def iterations_sentence() -> Text:
     return text(
         "{serving} shows what an iteration of the engine costs and what to set.",
         serving=Phrase("Serving", link("serving")),
+    )
+
+
+def failure_sentence(trace: Trace) -> Text:
+    """Say that allocations ran out of memory, and that Memory shows why; empty where none did."""
+    failed = memory_failures(trace)
+    if not len(failed):
+        return ()
+    names = [failed.devices[code].name for code in sorted(set(failed.device.tolist()))]
+    shown = next((level.device.name for level in memory_levels(trace) if level.device.name in names), None)
+    return text(
+        "{count} on {devices} ran out of memory: {memory} shows what was in use.",
+        count=plural(len(failed), "allocation"),
+        devices=join_words(names),
+        memory=Phrase("Memory", link("memory", device=shown)),
     )
 
 

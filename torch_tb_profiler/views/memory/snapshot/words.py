@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from torch_tb_profiler.analyses.memory.devices import MAX_CONTEXT_BYTES
 from torch_tb_profiler.analyses.memory.snapshot.categories import (
     ACTIVATIONS,
     CATEGORIES,
@@ -30,9 +31,6 @@ MAX_FRAME_LENGTH = 80
 
 MIN_TOP_SHARE = 0.1
 """Least share of the memory in use that makes a category worth a sentence, and of holes that makes others so."""
-
-MAX_CONTEXT_BYTES = 2 << 30
-"""Bytes that the CUDA context of this process and its libraries may take outside of the allocator."""
 
 SMALL_DEVICE_BYTES = 8 << 30
 """Few GPUs that train have less memory than this."""
