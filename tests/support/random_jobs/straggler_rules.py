@@ -67,12 +67,15 @@ def _judge_find_straggler(match: re.Match[str], context: Context) -> str | None:
 
 
 def _judge_costs_little(match: re.Match[str], context: Context) -> str | None:
-    """Check what a rank alone costs; ranks that are late in the same steps cost nothing alone."""
+    """Check what a rank alone costs; ranks that are late in the same steps cost nothing alone.
+
+    Waiting for ranks that are missing counts as transfer: the cost is one among the ranks that are found.
+    """
     plan, truth = context.plan, context.truth
-    if not plan.late_at_times or plan.missing:
+    if not plan.late_at_times:
         return _judge_balanced(match, context)
     scale = truth.steps / (truth.steps - len(context.odd))  # an odd step may be that in which it isn't late
-    return context.close(us(match["cost"]), scale * truth.cost_of({int(match["rank"])}), "its cost")
+    return context.close(us(match["cost"]), scale * truth.cost_of({int(match["rank"])}, plan.missing), "its cost")
 
 
 def _judge_late_advice(match: re.Match[str], context: Context) -> str | None:

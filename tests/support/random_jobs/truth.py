@@ -110,10 +110,13 @@ class JobTruth:
         ]
         return self._cost(replace(simulation, delays=[*others, *even], _ends={}, _arrived={}))
 
-    def cost_of(self, ranks: Collection[int]) -> float:
-        """What the lateness of these ranks alone costs the job per step."""
+    def cost_of(self, ranks: Collection[int], missing: Collection[int] = ()) -> float:
+        """What the lateness of these ranks alone costs the job per step if none that is missing is late."""
+        return self._step(self._without_late({*missing})) - self._step(self._without_late({*missing, *ranks}))
+
+    def _without_late(self, ranks: Collection[int]) -> Simulation:
         delays = [each for each in self.plan.simulation.delays if each.rank not in ranks]
-        return self._cost(replace(self.plan.simulation, delays=delays, _ends={}, _arrived={}))
+        return replace(self.plan.simulation, delays=delays, _ends={}, _arrived={})
 
     @cached_property
     def shared_cost(self) -> float:
