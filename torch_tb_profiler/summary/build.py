@@ -361,7 +361,7 @@ def _held_elsewhere(payload: MemoryPayload, device: str) -> str:
     return "" if most is None else f" {plain(elsewhere_sentence(device, most))}"
 
 
-HOST_RULES = ("data_loading", "host_code", "launch_bound")
+HOST_RULES = ("data_loading", "host_code", "short_code", "launch_bound")
 """Advice of a late rank's own file that its overview beside the others makes part of why it is late."""
 
 

@@ -115,6 +115,15 @@ def draw_launches(linked: int, ahead: int = 6) -> Document:
     return picture(*lines[:linked], *cut[linked:])
 
 
+def draw_code(last: int, launch: int = 108) -> Document:
+    """Draw ten kernels that wait for launches `launch` us after an operator begins, of 98 or 102 us in turns."""
+    lines = []
+    for i in range(10):
+        at, length = 1_000 * i, (98, 102)[i % 2] if i < 9 else last
+        lines += [f"host cpu_op my_hook {at + 2} {length}", work(at + 116, 884, at + launch, i + 1)]
+    return picture(*lines)
+
+
 def draw_eager_engine(linked: int, ahead: int = 6) -> Document:
     """Draw the launches of `draw_launches` in two iterations of an inference engine, ten in each."""
     drawn = draw_launches(linked, ahead)
@@ -360,6 +369,7 @@ RULES: dict[tuple[str, str], Three] = {
         draw_long_wait("host cuda_runtime hipMemset 100 4442"),
         draw_long_wait("host2 cuda_runtime hipMemset 100 8000"),
     ),
+    ("short_code", ""): Three(draw_code(102), draw_code(98), draw_code(102, launch=50)),
     ("launch_bound", ""): Three(draw_launches(20), draw_launches(19), draw_launches(20, ahead=6_000)),
     ("launch_bound", "engine"): Three(
         draw_eager_engine(20), draw_eager_engine(19), draw_eager_engine(20, ahead=200)

@@ -56,6 +56,19 @@ def test_code_on_the_host_saves_at_most_what_it_takes_also_while_others_are_awai
     assert (found.finding.subject, found.gain.measured_ns, found.gain.ns) == ("tokenize", 2_000_000, 4_000_000)
 
 
+def test_short_code_saves_what_it_takes_after_syncs_too() -> None:
+    """Three hooks of 600 us follow each of four syncs; without them twelve kernels of 200 us are left."""
+    lines = [steps(1, 8_200)]
+    for i in range(12):
+        at = 2_035 * (i // 3) + 610 * (i % 3)
+        lines += [f"host cpu_op my_hook {at + 1} 598", work(at + 606, 200, at + 600, i + 1)]
+    lines += [f"host cuda_runtime cudaDeviceSynchronize {2_035 * i + 1_826} 204" for i in range(4)]
+    found = given(draw("\n".join(lines)), "short_code")
+    assert found is not None and found.gain is not None
+    assert found.gain.measured_ns < found.gain.ns - 500_000
+    assert found.gain.basis == "what_if" and found.gain.ns == pytest.approx(4 * 600_000 + 8 * 410_000, abs=40_000)
+
+
 def test_a_removed_wait_gains_what_the_critical_path_says_of_its_operator() -> None:
     wait = "host cpu_op aten::item 1000 4010\nhost cuda_runtime cudaStreamSynchronize 1005 4000"
     trace = draw(f"{STEP}\n{work(10, 4_990, 5, 1)}\n{wait}\n{work(6_000, 4_000, 5_990, 2)}")

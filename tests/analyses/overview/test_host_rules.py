@@ -282,6 +282,40 @@ def test_other_gaps_are_not_for_launches(picture: str) -> None:
     assert given(draw(f"{STEP}\n{picture}"), "launch_bound") is None
 
 
+def draw_hooks(count: int, hook: str = "host cpu_op my_hook", length: int = 190) -> str:
+    """Draw `count` of these in the gaps of 200 us before the kernels of `draw_launch`, until their launch."""
+    return "\n".join(f"{hook} {300 * i + 101} {length}" for i in range(count))
+
+
+@pytest.mark.parametrize("hook", ["cpu_op my_hook", "python_function train.py(3):hook", "user_annotation my_hook"])
+def test_code_that_launches_nothing_is_no_launch_overhead(hook: str) -> None:
+    """The gaps are of the code, which no graph of the kernels replays; launches cost the time after it."""
+    trace = draw(f"{STEP}\n{draw_launch(gap=200)}\n{draw_hooks(30, f'host {hook}')}")
+    found = given(trace, "short_code")
+    assert found is not None and (found.finding.subject, found.finding.value) == (hook.split(" ")[1], 190_000)
+    assert measure_share(found) == pytest.approx(30 * 190 / 10_000)
+    others = given(trace, "launch_bound")
+    assert others is None or measure_share(others) <= 1 - 0.3 - 30 * 190 / 10_000
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        draw_hooks(14),  # most gaps pass elsewhere
+        draw_hooks(30, length=195),  # it launches the kernel
+        draw_hooks(29) + "\nhost cpu_op my_hook 8801 195",  # one call of it launches a kernel
+        draw_hooks(30, length=98),  # as short as launches of small operators
+        draw_hooks(30, "host2 cpu_op my_hook"),  # a thread that launches nothing at all
+        "\n".join(f"host cuda_runtime cudaEventQuery {300 * i + 101} 190" for i in range(30)),  # not code
+    ],
+)
+def test_other_gaps_are_launch_overhead(picture: str) -> None:
+    trace = draw(f"{STEP}\n{draw_launch(gap=200)}\n{picture}")
+    found = given(trace, "launch_bound")
+    assert found is not None and measure_share(found) == pytest.approx((29 * 199 + 299) / 10_000)
+    assert given(trace, "short_code") is None
+
+
 def test_an_instant_counts_for_one_rule_alone() -> None:
     trace = draw(f"{STEP}\n{draw_launch(gap=200)}\n{LOADER.format(kind='SingleProcess', wait=5_000)}")
     gains = [measure_share(each) for each in advice(trace)]

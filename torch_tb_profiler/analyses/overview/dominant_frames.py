@@ -15,7 +15,7 @@ from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect,
 from torch_tb_profiler.base.markers import is_anonymous_frame, is_training_mark
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
-from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_intervals, rows_of_kind
+from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_intervals, event_kinds, rows_of_kind
 from torch_tb_profiler.model.schedule.threads import main_thread
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, distinct_codes, name_mask
@@ -76,6 +76,24 @@ def _launching_slices(trace: Trace, length: int) -> Int32:
     threads = distinct_codes(trace.events.thread[launch[launch >= 0]])
     slices: Int32 = rows[np.isin(trace.events.thread[rows], threads)] if len(threads) else rows
     return slices
+
+
+def slices_without_launches(trace: Trace) -> Int32:
+    """Return operators, annotations and functions of threads that launch, no call of which launches anything."""
+    rows = _launching_slices(trace, 0)
+    rows = rows[np.isin(event_kinds(trace)[rows], (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON))]
+    calls = device_launches(trace)[1]
+    calls = distinct(calls[calls >= 0])
+    start, finish, thread = trace.events.start[rows], event_ends(trace)[rows], trace.events.thread[rows]
+    launches = np.zeros(len(trace.strings), np.bool_)
+    for code in distinct_codes(thread):
+        mine = np.sort(trace.events.start[calls[trace.events.thread[calls] == code]])
+        of_thread = thread == code
+        first = search_sorted(mine, start[of_thread], "left")
+        has_launch = search_sorted(mine, finish[of_thread], "left") > first
+        launches[trace.events.name[rows[of_thread][has_launch]]] = True
+    found: Int32 = rows[~launches[trace.events.name[rows]]]
+    return found
 
 
 @derived

@@ -95,12 +95,16 @@ def _most_measured(trace: Trace, finding: Finding, alone: float, synced: Interva
     Code on the host may also delay what follows while the device works or waits for other ranks. What earlier
     advice removes of it counts there; `synced`: see `_synced_time`.
     """
-    if finding.id != "host_code":
+    if finding.id not in ("host_code", "short_code"):
         return alone
     windows, count = typical_windows(trace), int(step_kinds(trace).typical.sum())
-    code = subtract(_time_in_code(trace, finding), subtract(finding.passes, union(device_busy(trace), synced)))
-    in_code = covered_time(code, windows.starts, windows.ends)
+    in_code = covered_time(_own_code(trace, finding, synced), windows.starts, windows.ends)
     return max(alone, min(float(in_code.sum()) / max(count, 1), _most_saved_on_host(trace)))
+
+
+def _own_code(trace: Trace, finding: Finding, synced: Intervals) -> Intervals:
+    """Return when the host is in the code of a finding, without earlier advice on idle time but that on syncs."""
+    return subtract(_time_in_code(trace, finding), subtract(finding.passes, union(device_busy(trace), synced)))
 
 
 def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
@@ -203,6 +207,8 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             target = host_time_target(
                 trace, union(finding.during, intersect(synced, _time_in_code(trace, finding)))
             )
+        case "short_code":
+            target = host_time_target(trace, _own_code(trace, finding, synced))
         case "start_up" | "launch_bound":
             target = host_time_target(trace, finding.during)
         case "synchronization":

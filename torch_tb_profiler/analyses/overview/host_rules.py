@@ -8,7 +8,12 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.overview.dominant_frames import dominant_frames, function_without_operators
+from torch_tb_profiler.analyses.overview.dominant_frames import (
+    deepest_dominant_frame,
+    dominant_frames,
+    function_without_operators,
+    slices_without_launches,
+)
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Finding, job_kind
 from torch_tb_profiler.analyses.overview.idle import (
     caused_by_calls,
@@ -78,6 +83,9 @@ MIN_LAUNCHES = 20
 MIN_STALLS = 2
 """Fewest steps after the first that wait for the loader, and are odd for it, that happen again and again."""
 
+MIN_CODE_NS = 100_000
+"""A median call that takes longer and launches nothing isn't about how fast the host launches."""
+
 MIN_LATE_LAUNCHES = 5
 """Fewest gaps per step that are many,"""
 
@@ -97,7 +105,8 @@ def find_host_causes(trace: Trace) -> Iterator[Finding]:
     """Find what the host does while the device waits, by rules in order of precedence."""
     passes = device_busy(trace)
     for rule in (
-        _data_loading, _start_up, _allocator, _synchronization, _blocking_copies, _host_code, _launch_bound,
+        _data_loading, _start_up, _allocator, _synchronization, _blocking_copies,
+        _host_code, _short_code, _launch_bound,
     ):  # fmt: skip
         for finding in rule(trace, passes):
             has_own = finding.passes is not NO_INTERVALS
@@ -266,6 +275,27 @@ def _host_without_operators(trace: Trace) -> Iterator[Finding]:
         window = _longest_stretch(stretch.during)
         yield Finding(
             "host_code", stretch.during, case="alone", subject=stretch.name, event=stretch.event, window=window
+        )
+
+
+def _short_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
+    """Find the code that launches nothing, in which most of many short idle stretches pass."""
+    during = subtract(short_stretches(host_late_times(trace)), passes)
+    if total(during) == 0:
+        return
+    frame = deepest_dominant_frame(trace, during, slices_without_launches(trace))
+    if frame is None:
+        return
+    same = trace.events.name == trace.events.name[frame.event]
+    time = median(trace.events.duration[same & (event_kinds(trace) == event_kinds(trace)[frame.event])])
+    if time >= MIN_CODE_NS:
+        yield Finding(
+            "short_code",
+            frame.during,
+            subject=frame.name,
+            value=time,
+            event=frame.event,
+            window=_longest_stretch(frame.during),
         )
 
 

@@ -140,6 +140,14 @@ RULE_WORDS = {
         f"idle stretches of over a millisecond, half of each in one runtime call, cost {_COST}",
         "it waits for something that isn't in this file, such as work from before the recording.",
     ),
+    ("short_code", ""): RuleWords(
+        "Shorten {subject}",
+        "For {time} of {base}, the {device} is idle in gaps of up to a millisecond while the host is in "
+        "{subject}, which launches nothing; a call of it takes {duration} (median).",
+        "most of the gaps of up to a millisecond that end with a late launch pass in one operator, annotation or "
+        f"function that launches nothing and takes 100 µs or more, which costs {_COST}",
+        "the next launch needs its result: then only making it faster helps.",
+    ),
     ("launch_bound", ""): RuleWords(
         "Reduce launch overhead",
         "For {time} of {base}, the {device} is idle in many short gaps because the host hasn't launched the next "
