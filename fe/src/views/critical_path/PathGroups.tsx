@@ -55,7 +55,7 @@ export function PathGroups({ by, path, selectors }: Props) {
           {...table}
           placeholder={`Filter ${by}s`}
           noun={by === 'line' ? 'source line' : by}
-          empty="The path is empty."
+          empty="No time passes on the critical path."
           foot="each segment counts for its innermost row; the rows sum to the path"
         />
       </div>

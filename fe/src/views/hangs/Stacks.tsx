@@ -38,7 +38,7 @@ function Stack({ stack }: { stack: HangStack }) {
               <span>{`${baseName(frame.file)}:${frame.line}`}</span> {frame.function}
             </div>
           ))}
-          {shown.length === 0 && <div>Only frames of libraries.</div>}
+          {shown.length === 0 && <div>All frames are in libraries.</div>}
         </pre>
       )}
       {folded > 0 && (

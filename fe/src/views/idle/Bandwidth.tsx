@@ -41,7 +41,7 @@ export function Bandwidth() {
       pending={!payload && !answer.error}
     >
       {answer.error && <p className="status error">{answer.error.message}</p>}
-      {payload && !row && <p className="dim">No copies were recorded.</p>}
+      {payload && !row && <p className="dim">No copies were recorded here.</p>}
       {payload && row && (
         <>
           <p className={css.finding}>

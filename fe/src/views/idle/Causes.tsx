@@ -98,7 +98,7 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
             )}
           </>
         }
-        empty="No idle time."
+        empty="No gaps: the device works all the time."
         foot={`${plural(payload.gaps, 'gap')}; the causes sum to ${formatDuration(idle)} of idle time${perStep(payload)}`}
       />
       {open && <Gaps key={open.key} payload={payload} row={open} onClose={() => setParams({ select: '' })} />}

@@ -74,7 +74,9 @@ export function Launches() {
 function shortWorkSentence({ rows, unlinked }: LaunchesPayload): string {
   const calls = rows.reduce((sum, row) => sum + row.calls, 0);
   if (calls === 0) {
-    return unlinked > 0 ? 'No launches were recorded for this work.' : 'Nothing was launched.';
+    return unlinked > 0
+      ? "The launches of this device work weren't recorded, so their calls and delays are unknown."
+      : 'No device work was launched here.';
   }
   const short = rows.reduce((sum, row) => sum + row.short, 0);
   return `${formatRatio(short / calls)} of the launch calls take longer than the work they launch.`;

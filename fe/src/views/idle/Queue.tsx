@@ -41,7 +41,9 @@ export function Queue() {
       pending={!payload && !answer.error}
     >
       {answer.error && <p className="status error">{answer.error.message}</p>}
-      {payload && !row && <p className="dim">No launches were recorded for this work.</p>}
+      {payload && !row && (
+        <p className="dim">No launches were recorded here, so there is no queue length to show.</p>
+      )}
       {payload && row && (
         <>
           <p className={css.finding}>

@@ -77,7 +77,7 @@ export function Sequences() {
 
 function coverageSentence({ rows, share }: SequencesPayload): string {
   if (rows.length === 0) {
-    return 'No sequence of work repeats often enough.';
+    return 'No sequence of different items repeats at least three times, and twice per step.';
   }
   const covers = share === null ? '' : ` and cover ${formatRatio(share)} of the device time`;
   return `${formatCount(rows.length)} ${rows.length === 1 ? 'sequence repeats' : 'sequences repeat'}${covers}.`;

@@ -367,7 +367,7 @@ function columnsOf(payload: KernelsPayload, show: (row: KernelRow) => void): Col
       kind: 'text',
       term: 'limiter',
       value: row => row.limiter,
-      reason: 'The launches differ, or the trace lacks the numbers.',
+      reason: 'The launches have different limiters, or the trace lacks the numbers to tell.',
       width: 124,
       grow: false,
       hidden: !byLaunch,

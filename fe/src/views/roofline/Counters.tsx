@@ -109,7 +109,7 @@ function columnsOf({ names, note }: RooflineCounters): Column<CounterRow>[] {
       kind: 'number',
       value: row => row.values[at],
       render: row => formatNumber(row.values[at] ?? 0),
-      reason: 'Not counted for all of these kernels.',
+      reason: 'This counter is missing for some of these kernels.',
       width: 160,
       hidden: true,
     })),

@@ -45,7 +45,7 @@ export function MomentDetails({ moment, time, onEvent, onMoment, onZoom, onClose
             onEvent={onEvent}
           />
         ) : (
-          <span className="dim">No work was recorded there.</span>
+          <span className="dim">Nothing was recorded there.</span>
         )}
         {operator && <SliceLink label="Operator" to={operator} onEvent={onEvent} />}
         {moment.emptied_by && <SliceLink label="Drained by" to={moment.emptied_by} onEvent={onEvent} />}
