@@ -10920,8 +10920,8 @@ export interface components {
      * @description What grew over the steps of the history, until the last failed allocation or until the end.
      *
      *     summary            in sentences; steps: how many were looked at, until `entry`
-     *     annotated          whether the file annotates them; else a step begins where a forward pass follows a backward
-     *                        pass
+     *     annotated          whether the file annotates them; else the optimizer's allocations tell, if they are regular;
+     *                        else each is a forward and a backward pass, of which one step may have several
      *     leaks              sites that may leak, most bytes first, at most `limit`; `leaked_bytes`: of all of them
      *     live_bytes         per step by which memory in use rises although no site leaks, null if it doesn't
      *     rising             the stack that allocates more and more then, empty if unknown

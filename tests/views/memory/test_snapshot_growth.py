@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import pytest
@@ -58,6 +59,30 @@ def grown(*blocks: Born, steps: int = 6, annotated: bool = False, fails: bool = 
     return build_snapshot(read(value), SnapshotParams())
 
 
+def accumulated(passes: int, optimized: Container[int], steps: int = 8, drop: int = 0) -> MemorySnapshot:
+    """Return the answer where steps have so many passes and each leaves 50 MiB; no step is annotated.
+
+    optimized  the steps in which the optimizer allocates a temporary tensor
+    drop       passes of the first step that the recording doesn't have
+    """
+    entries: list[dict[str, Any]] = []
+
+    def use(size: int, *stacks: list[Any], keep: bool = False) -> None:
+        at = {number: BASE + (len(entries) + number) * 2**32 for number in range(len(stacks))}
+        for action in ("alloc", *([] if keep else ["free_requested", "free_completed"])):
+            for number, stack in enumerate(stacks):
+                entries.append(entry(action, size * MIB, 10 * len(entries), stack, addr=at[number]))
+
+    for step in range(steps):
+        for _ in range(passes - (drop if step == 0 else 0)):
+            use(50, FORWARD, BACKWARD)
+        if step in optimized:
+            use(20, STEP)
+        use(50, KEPT, keep=True)
+    value = {"segments": [drawn([(50 * steps, KEPT), (400, None)])], "device_traces": [entries]}
+    return build_snapshot(read(value), SnapshotParams())
+
+
 def each(*steps: int, life: int | None = None, size: int = 10, stack: list[Any] = KEPT) -> list[Born]:
     return [(step, None if life is None else step + life, size, stack) for step in steps]
 
@@ -90,7 +115,7 @@ def test_blocks_of_most_steps_that_are_never_freed_are_a_leak(blocks: list[Born]
     assert (leak.blocks, leak.bytes) == (len(kept), growth.leaked_bytes) == (len(kept), 10 * len(kept) * MIB)
     assert plain(growth.summary) == (
         f"Likely a leak: {len(kept) * 10}.0 MiB in {len(kept)} blocks from evaluate.py(41): add were allocated "
-        f"in {len(kept)} of 6 steps and never freed."
+        f"in {len(kept)} of 6 {'steps' if annotated else 'passes'} and never freed."
     )
 
 
@@ -99,7 +124,26 @@ def test_blocks_of_most_steps_that_are_never_freed_are_a_leak(blocks: list[Born]
 def test_nothing_else_is(blocks: list[Born], annotated: bool) -> None:
     growth = grown(*blocks, annotated=annotated).growth
     assert growth is not None and growth.leaks == [] and growth.leaked_bytes == 0
-    assert plain(growth.summary) == "No sign of a leak over 6 steps."
+    assert plain(growth.summary) == f"No sign of a leak over 6 {'steps' if annotated else 'passes'}."
+
+
+@pytest.mark.parametrize(
+    ("passes", "optimized", "drop", "said"),
+    [
+        (4, range(8), 0, "in 8 of 8 steps"),
+        (4, range(8), 2, "in 8 of 8 steps"),
+        (1, range(8), 0, "in 8 of 8 steps"),
+        (4, (), 0, "in 8 of 32 passes"),
+        (4, (0,), 0, "in 8 of 32 passes"),
+        (4, range(5), 0, "in 8 of 32 passes"),
+        (4, (0, 1, 3, 4, 5, 6, 7), 0, "in 8 of 32 passes"),
+    ],
+)
+def test_passes_are_steps_where_the_optimizer_tells_them_apart(
+    passes: int, optimized: Container[int], drop: int, said: str
+) -> None:
+    growth = accumulated(passes, optimized, drop=drop).growth
+    assert growth is not None and said in plain(growth.summary) and not growth.annotated
 
 
 def test_the_layers_of_one_forward_pass_are_no_leak() -> None:
@@ -128,7 +172,7 @@ def test_live_memory_that_rises_without_a_leak_names_what_grows() -> None:
     growth = grown(*rising).growth
     assert growth is not None and growth.leaks == [] and growth.live_bytes == 20 * MIB
     assert growth.rising[-1].function == "add"
-    assert "rises by 20.0 MiB per step" in plain(growth.summary) and "evaluate.py(41): add" in plain(
+    assert "rises by 20.0 MiB per pass" in plain(growth.summary) and "evaluate.py(41): add" in plain(
         growth.summary
     )
     level = grown(*each(0, 1, 2, 3, 4, 5, life=1)).growth
@@ -167,7 +211,7 @@ def test_a_leak_is_a_remedy_where_memory_ran_out_first_if_it_is_enough() -> None
     assert (oom.cause, oom.requested - (oom.device_free or 0)) == ("held", 50 * MIB)
     assert said[0] == (
         "Free what evaluate.py(41): add keeps (`detach()`, `item()`, a shorter list): 60.0 MiB were allocated "
-        "over 6 steps and never freed."
+        "over 6 passes and never freed."
     )
     assert plain(leaking.details).startswith("Likely a leak: 60.0 MiB in 6 blocks from evaluate.py(41): add")
     little = [plain(remedy) for remedy in grown(*each(0, 1, 2, 3, 4, 5, size=5), fails=True).oom[-1].remedies]

@@ -6,7 +6,9 @@ rhythm     x     x     xx    xx    xxx       blocks of each second step, none of
 window     x     xx    xxx   xxx   xxx       the oldest is freed: no leak
 cache      x     xx    xx    xx    xx        silent since step 2: no leak
 
-Steps are the annotated ones. Without annotations, a step begins where the forward pass follows the backward pass.
+Steps are the annotated ones. Without annotations, a pass begins where the forward pass follows the backward pass.
+Passes are grouped into steps if the optimizer allocates at regular intervals; else gradients may be accumulated
+over any number of them, so passes are counted.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.memory.snapshot.categories import (
     ACTIVATIONS,
+    OPTIMIZER,
     backward_stacks,
     stack_categories,
 )
@@ -74,6 +77,7 @@ class SnapshotGrowth:
     """What grew over `steps` steps until `entry`; the sites that may leak, most bytes first.
 
     annotated  whether the steps are annotated ones
+    noun       what a step is: "step", or "pass" where it is a forward and a backward pass of a step
     live       bytes per step by which memory in use rises although no site leaks, None if it doesn't
     rising     the stack whose blocks are most of that rise, None if no stack's are
     reserved   by how much reserved memory rises although tensors use much less more, None if it doesn't
@@ -82,6 +86,7 @@ class SnapshotGrowth:
     entry: int
     steps: int
     annotated: bool
+    noun: str
     leaks: tuple[SiteGrowth, ...]
     live: int | None
     rising: int | None
@@ -105,16 +110,15 @@ def snapshot_growth(snapshot: RecordedSnapshot, device: int) -> SnapshotGrowth |
         return None
     failed = np.flatnonzero(snapshot.history.action[history.rows] == OUT_OF_MEMORY)
     entry = int(failed[-1]) if len(failed) else len(history) - 1
-    begins, annotated = _step_begins(snapshot, device, history, entry)
+    begins, annotated, noun = _step_begins(snapshot, device, history, entry)
     if len(begins) < MIN_STEPS:
-        return SnapshotGrowth(entry, len(begins), annotated, (), None, None, None)
+        return SnapshotGrowth(entry, len(begins), annotated, noun, (), None, None, None)
     leaks = _find_leaks(snapshot, history, begins, entry)
     levels = history.in_use[np.maximum(begins - 1, 0)]
     live = None if leaks else _rise_per_step(levels, history.peak_in_use)
     rising = None if live is None else _rising_stack(snapshot, history, begins, int(levels[-1] - levels[1]))
-    return SnapshotGrowth(
-        entry, len(begins), annotated, leaks, live, rising, _reserved_rise(history, begins, entry)
-    )
+    reserved = _reserved_rise(history, begins, entry)
+    return SnapshotGrowth(entry, len(begins), annotated, noun, leaks, live, rising, reserved)
 
 
 def _reserved_rise(history: AllocatorHistory, begins: Int64, entry: int) -> ReservedRise | None:
@@ -131,27 +135,39 @@ def _reserved_rise(history: AllocatorHistory, begins: Int64, entry: int) -> Rese
 
 def _step_begins(
     snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entry: int
-) -> tuple[Int64, bool]:
-    """Return the entries until `entry` with which steps begin, and whether they are annotated."""
+) -> tuple[Int64, bool, str]:
+    """Return the entries until `entry` with which steps begin, whether they are annotated, and what a step is."""
     annotated = np.array([step.begin for step in snapshot_steps(snapshot, device)], np.int64)
     annotated = np.unique(annotated[annotated <= entry])
     if len(annotated) >= MIN_STEPS:
-        return annotated, True
+        return annotated, True, "step"
     backward = backward_stacks(snapshot)
-    forward = (stack_categories(snapshot) == ACTIVATIONS) & ~backward
+    categories = stack_categories(snapshot)
+    forward, optimizer = ((categories == code) & ~backward for code in (ACTIVATIONS, OPTIMIZER))
     pass_of_stack = np.where(backward, -1, forward.astype(np.int8)).astype(np.int8)
-    found, last = [], -1  # the first forward pass begins a step, too
+    found, optimized, last = [], [np.empty(0, np.int64)], -1  # the first forward pass begins a step, too
     start = history.rows.start
     for begin in range(start, start + entry + 1, _CHUNK_ENTRIES):
         rows = slice(begin, min(begin + _CHUNK_ENTRIES, start + entry + 1))
-        passes = pass_of_stack[snapshot.history.stack[rows]]
-        passes[snapshot.history.action[rows] != ALLOC] = 0
+        stack, allocates = snapshot.history.stack[rows], snapshot.history.action[rows] == ALLOC
+        passes = np.where(allocates, pass_of_stack[stack], 0)
+        optimized.append(np.flatnonzero(allocates & optimizer[stack]) + begin - start)
         at = np.flatnonzero(passes)
         if len(at):
             before = np.concatenate([[last], passes[at[:-1]]])
             found.append(at[(passes[at] == 1) & (before == -1)] + begin - start)
             last = int(passes[at[-1]])
-    return np.concatenate(found) if found else np.empty(0, np.int64), False
+    begins = np.concatenate(found) if found else np.empty(0, np.int64)
+    return _group_passes(begins, np.concatenate(optimized))
+
+
+def _group_passes(begins: Int64, optimized: Int64) -> tuple[Int64, bool, str]:
+    """Return what `_step_begins` does of the passes that begin here and the allocations of the optimizer."""
+    first = np.flatnonzero(np.diff(np.searchsorted(optimized, begins), prepend=-1) > 0)
+    passes = np.diff(first, append=len(begins))  # of each step; the recording may cut the first and the last one
+    if len(first) >= MIN_STEPS and (passes[1:-1] == passes[1]).all() and passes[[0, -1]].max() <= passes[1]:
+        return begins[first], False, "step"
+    return begins, False, "pass"
 
 
 def _find_leaks(

@@ -206,6 +206,7 @@ def _oom(
             expandable is True,
             leaks,
             words.site_name(snapshot.stack(leaks[0].stack)) if leaks else None,
+            "step" if growth is None else growth.noun,
         ),
     )
 

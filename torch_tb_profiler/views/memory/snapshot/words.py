@@ -131,12 +131,14 @@ def remedies(
     expandable: bool,
     leaks: Sequence[SiteGrowth],
     leaking: str | None,
+    noun: str = "step",
 ) -> list[Text]:
     """Return what would make room for a failed allocation, most effective first; empty if that isn't known.
 
     others      bytes of the device that this process's allocator doesn't hold, None if unknown
     expandable  segments are expandable already
     leaks       sites that may leak, most bytes first; leaking: the frame of the first, None if it isn't known
+    noun        what a step is, see `SnapshotGrowth`
     """
     found = list(_remedies(failure, categories, others, expandable))
     if leaking is None or failure.cause in ("limit", "unknown"):
@@ -148,7 +150,7 @@ def remedies(
         "never freed{others}.",
         name=leaking,
         size=format_bytes(first.bytes),
-        steps=plural(first.steps, "step"),
+        steps=plural(first.steps, noun),
         others=f"; {places} {agree(len(further), 'keeps', 'keep')} {format_bytes(more)}" if further else "",
     )
     enough = first.bytes + more + (failure.device_free or 0) >= failure.size
@@ -171,7 +173,7 @@ def growth_summary(growth: SnapshotGrowth, leaking: str | None, rising: str | No
                 blocks=plural(first.blocks, "block"),
                 name=leaking or "an unknown site",
                 born=str(first.steps),
-                steps=plural(growth.steps, "step"),
+                steps=plural(growth.steps, growth.noun),
             )
         )
     if len(growth.leaks) > 1:
@@ -179,20 +181,22 @@ def growth_summary(growth: SnapshotGrowth, leaking: str | None, rising: str | No
     if growth.live is not None:
         found.append(
             text(
-                "Memory in use rises by {size} per step{name}.",
+                "Memory in use rises by {size} per {noun}{name}.",
                 size=format_bytes(growth.live),
+                noun=growth.noun,
                 name="" if rising is None else f", most of it from {rising}",
             )
         )
     if growth.reserved is not None:
         found.append(
             text(
-                "Reserved memory rises by {size} per step while tensors use {used}: the allocator fragments.",
+                "Reserved memory rises by {size} per {noun} while tensors use {used}: the allocator fragments.",
                 size=format_bytes(growth.reserved.per_step),
+                noun=growth.noun,
                 used=used_more(growth.reserved.used),
             )
         )
-    nothing = text("No sign of a leak over {steps}.", steps=plural(growth.steps, "step"))
+    nothing = text("No sign of a leak over {steps}.", steps=plural(growth.steps, growth.noun))
     return sentences(*found) if found else nothing
 
 
