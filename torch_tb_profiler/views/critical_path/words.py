@@ -121,77 +121,78 @@ def headline(
     base = share_base(path.steps, recorded, bool(path.odd), noun)
     if path.duration_ns <= 0:
         return text("No time passes in {base}.", base=base)
+    unknown = missing_kernels
     if explained is not None and _is_unknown(times, explained):
-        return text("What limits {base} is unknown: {reason}.", base=base, reason=_unexplained_starts(explained))
-    if missing_kernels is not None:
-        return text("What limits {base} is unknown: {reason}.", base=base, reason=missing_kernels)
-    likely = "likely " if explained is not None and explained < MIN_EXPLAINED_SHARE else ""
+        unknown = _unexplained_starts(explained)
+    if unknown is not None:
+        return text("What limits {base} is unknown: {reason}.", base=base, reason=unknown)
+    likely = explained is not None and explained < MIN_EXPLAINED_SHARE
     bottleneck = max(times, key=lambda part: times[part])
-    share = times[bottleneck] / sum(times.values())
-    part = _BOTTLENECK_PARTS[bottleneck]
+    if bottleneck == "host" and _is_unexplained(path):
+        share = _sync_ns(path) / path.duration_ns
+        return _share_sentence(base, share, UNEXPLAINED_WAIT, "bound by an unknown wait", likely)
+    share, part = times[bottleneck] / sum(times.values()), _BOTTLENECK_PARTS[bottleneck]
     if bottleneck == "communication" and not compared:
         part = "communication, including any waiting for other ranks"
-    unexplained = bottleneck == "host" and _is_unexplained(path)
-    if unexplained:
-        part, share = UNEXPLAINED_WAIT, _sync_ns(path) / path.duration_ns
-    share_phrase = Phrase(format_ratio(share), TIMELINE_WITH_PATH)
-    if share >= _MAJORITY:
-        limit = device_noun(kind) if bottleneck == "device" else bottleneck
-        bound = "bound by other ranks" if bottleneck == "rank_wait" else f"{limit}-bound"
-        if unexplained:
-            bound = "bound by an unknown wait"
-        finding = text(
-            "{base} is {likely}{bound}: {share} of its critical path is {part}.",
-            base=capitalize(base),
-            likely=likely,
-            bound=bound,
-            share=share_phrase,
-            part=part,
-        )
-    else:
-        finding = text(
-            "The largest part of the critical path of {base} is {likely}{part} ({share}).",
-            base=base,
-            likely=likely,
-            share=share_phrase,
-            part=part,
-        )
-    if unexplained or (bottleneck == "communication" and not compared):
+    finding = _share_sentence(base, share, part, _bound_phrase(bottleneck, kind), likely)
+    if bottleneck == "communication" and not compared:
         return finding
-    half = next((row.step_ns[2] for row in targets if row.target == bottleneck and row.step_ns), None)
-    shortens = half is not None and path.duration_ns - half >= _MIN_CHANGE * path.duration_ns
-    bounded = shortens and bottleneck == "device" and path.attainable_ns is not None
-    if half is not None and bottleneck == "device":
-        half = max(half, path.attainable_ns or 0)
-    now = format_duration(path.duration_ns)
     if bottleneck == "rank_wait":
         return sentences(finding, _transfer_effect(path, targets) if compared else ())
     if waits or _waits_for_ranks(path):
         return sentences(finding, _ALONE_EFFECT)
+    return sentences(finding, _speedup_effect(path, targets, bottleneck, _step(recorded, noun)))
+
+
+def _bound_phrase(bottleneck: str, kind: str) -> str:
+    """Return what a step is called most of whose path is one part: "host-bound", "bound by other ranks"."""
+    if bottleneck == "rank_wait":
+        return "bound by other ranks"
+    return f"{device_noun(kind) if bottleneck == 'device' else bottleneck}-bound"
+
+
+def _share_sentence(base: str, share: float, part: str, bound: str, likely: bool) -> Text:
+    """Say what share of the path its largest part is, and what the step is bound by if that is most of it."""
+    share_phrase, hedge = Phrase(format_ratio(share), TIMELINE_WITH_PATH), "likely " if likely else ""
+    if share >= _MAJORITY:
+        return text(
+            "{base} is {likely}{bound}: {share} of its critical path is {part}.",
+            base=capitalize(base),
+            likely=hedge,
+            bound=bound,
+            share=share_phrase,
+            part=part,
+        )
+    return text(
+        "The largest part of the critical path of {base} is {likely}{part} ({share}).",
+        base=base,
+        likely=hedge,
+        share=share_phrase,
+        part=part,
+    )
+
+
+def _speedup_effect(path: PathSummary, targets: Sequence[TargetRow], bottleneck: str, step: str) -> Text:
+    """Say how long the step would be if its bottleneck were twice as fast, as far as rooflines allow."""
+    half = next((row.step_ns[2] for row in targets if row.target == bottleneck and row.step_ns), None)
     if half is None:
-        return finding
+        return ()
+    shortens = path.duration_ns - half >= _MIN_CHANGE * path.duration_ns
     condition = _AT_BEST if bottleneck != "communication" and _condition(path) else ""
-    it = "them" if bottleneck == "device" else part
-    if bounded:
-        effect = _attainable_effect(path, half, _step(recorded, noun), condition)
-    elif not shortens:
-        effect = text(
-            "Making {it} twice as fast wouldn't shorten {step} ({now}).",
-            it=it,
-            step=_step(recorded, noun),
-            now=now,
-        )
-    else:
-        then = _step_time(path, half)
-        effect = text(
-            "Making {it} twice as fast would cut {step}{before} to {then}{condition}.",
-            it=it,
-            step=_step(recorded, noun),
-            before="" if condition else f" from {now}",
-            then=then,
-            condition=condition,
-        )
-    return sentences(finding, effect)
+    if shortens and bottleneck == "device" and path.attainable_ns is not None:
+        return _attainable_effect(path, max(half, path.attainable_ns), step, condition)
+    it = "them" if bottleneck == "device" else _BOTTLENECK_PARTS[bottleneck]
+    now = format_duration(path.duration_ns)
+    if not shortens:
+        return text("Making {it} twice as fast wouldn't shorten {step} ({now}).", it=it, step=step, now=now)
+    return text(
+        "Making {it} twice as fast would cut {step}{before} to {then}{condition}.",
+        it=it,
+        step=step,
+        before="" if condition else f" from {now}",
+        then=_step_time(path, half),
+        condition=condition,
+    )
 
 
 def _attainable_effect(path: PathSummary, then: float, step: str, condition: str) -> Text:
