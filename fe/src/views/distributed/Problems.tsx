@@ -1,5 +1,5 @@
 import type { DistributedPayload } from '../../api/types';
-import { formatCount } from '../../base/format';
+import { formatCount, plural } from '../../base/format';
 import { Icon } from '../../widgets/Icon';
 import { FilesProgress } from '../../widgets/Pending';
 import { Sentence } from '../../widgets/Sentence';
@@ -8,16 +8,20 @@ import css from './index.module.css';
 /** Most problems that are listed; the others are counted. */
 const MAX_PROBLEMS = 6;
 
-/** Progress of reading the files, then what is missing or can't be compared. */
-export function Problems({ payload }: { payload: DistributedPayload }) {
+/** Progress of reading the files, then what is missing or can't be compared; its line stays when all are read. */
+export function Problems({ payload, wasLoading }: { payload: DistributedPayload; wasLoading: boolean }) {
   const loading = payload.problems.find(problem => problem.kind === 'loading');
   const problems = payload.problems.filter(problem => problem !== loading);
   return (
     <>
-      {loading && (
+      {loading ? (
         <FilesProgress done={payload.read_count} total={payload.rank_count}>
           <Sentence text={loading.text} />
         </FilesProgress>
+      ) : (
+        wasLoading && (
+          <p className={css.read}>{`All ${plural(payload.rank_count, 'trace')} have been read.`}</p>
+        )
       )}
       {problems.length > 0 && (
         <ul className={css.problems} data-part="job-problems">

@@ -1,4 +1,4 @@
-import { useCallback, useMemo } from 'react';
+import { useCallback, useMemo, useState } from 'react';
 import type { DistributedPayload } from '../../api/types';
 import { plural } from '../../base/format';
 import { writeRanks } from '../../state/ranks';
@@ -17,7 +17,16 @@ import css from './index.module.css';
 /** The table of collectives that late ranks lead to. */
 const LATE_TABLE = { table: 'collectives', sort: '-skew' };
 
-export default function DistributedView({ payload, run }: { payload: DistributedPayload; run: string }) {
+interface Props {
+  payload: DistributedPayload;
+  run: string;
+}
+
+export default function DistributedView(props: Props) {
+  return <Job key={props.run} {...props} />;
+}
+
+function Job({ payload, run }: Props) {
   const { selection, select } = useSelection();
   const { params, span } = selection;
   const selectors = useMemo(() => ({ run: selection.run, span }), [selection.run, span]);
@@ -38,12 +47,19 @@ export default function DistributedView({ payload, run }: { payload: Distributed
   const onMerged = (workers: string[], more: Record<string, string> = {}) =>
     select({ view: 'trace', params: { ...more, ranks: writeRanks(workers) } });
   const crumb = [run, plural(payload.rank_count, 'worker'), backends(payload)].filter(Boolean).join(' · ');
+  // The space of a job that is being read is kept when all of it has been read, so that nothing jumps.
+  const loading = payload.problems.some(problem => problem.kind === 'loading');
+  const [wasLoading] = useState(loading);
   return (
     <div className={css.view}>
-      <Answer crumb={crumb} why={payload.explanation.length > 0 && <Sentence text={payload.explanation} />}>
+      <Answer
+        crumb={crumb}
+        reserved={wasLoading}
+        why={payload.explanation.length > 0 && <Sentence text={payload.explanation} />}
+      >
         <Sentence text={payload.headline} />
       </Answer>
-      <Problems payload={payload} />
+      <Problems payload={payload} wasLoading={wasLoading} />
       {isLarge(payload) ? (
         <Scale
           payload={payload}

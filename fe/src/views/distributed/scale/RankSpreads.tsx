@@ -114,7 +114,7 @@ interface FoundRankProps {
   onAll: () => void;
 }
 
-/** The rank found by a search, next to the median of all ranks; as tall while it is searched for. */
+/** The rank found by a search, next to the median of all ranks; as tall while there is none. */
 export function FoundRank({ search, answer, spreads, onWorker, onTimeline, onAll }: FoundRankProps) {
   const rank = answer?.rows[0];
   if (answer && !rank) {
@@ -127,8 +127,14 @@ export function FoundRank({ search, answer, spreads, onWorker, onTimeline, onAll
   const medians = new Map(spreads.map(each => [each.measure, each.median_ns]));
   return (
     <Panel
-      title={rank ? rankName(rank.rank, rank.worker) : search}
-      note={rank ? [rank.worker, rank.host].filter(Boolean).join(' · ') : 'searching…'}
+      title={rank ? rankName(rank.rank, rank.worker) : search || 'One rank'}
+      note={
+        rank
+          ? [rank.worker, rank.host].filter(Boolean).join(' · ')
+          : search
+            ? 'searching…'
+            : 'click a minimum or maximum, or search for a rank'
+      }
       actions={
         answer &&
         answer.total > 1 && (

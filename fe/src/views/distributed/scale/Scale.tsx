@@ -36,16 +36,14 @@ export function Scale({ payload, selectors, params, setParams, onWorker, onLate 
       />
       <div className={css.grid}>
         <RankSpreads spreads={payload.spreads} found={found} onFind={worker => setParams({ rank: worker })} />
-        {wanted && (
-          <FoundRank
-            search={wanted}
-            answer={answer}
-            spreads={payload.spreads}
-            onWorker={onWorker}
-            onTimeline={rank => select({ view: 'trace', worker: rank.worker, params: {} })}
-            onAll={() => setParams({ table: 'ranks', q: wanted, sort: '' })}
-          />
-        )}
+        <FoundRank
+          search={wanted}
+          answer={answer}
+          spreads={payload.spreads}
+          onWorker={onWorker}
+          onTimeline={rank => select({ view: 'trace', worker: rank.worker, params: {} })}
+          onAll={() => setParams({ table: 'ranks', q: wanted, sort: '' })}
+        />
       </div>
       {payload.group_families.length > 0 && (
         <GroupFamilies
