@@ -178,6 +178,12 @@ def test_twice_the_requests_gain_what_the_fixed_cost_is() -> None:
     assert advice.factor is not None and 1.1 < advice.factor < 2
 
 
+@pytest.mark.parametrize("load", [FULL, replace(HEALTHY, requests=12, every=200_000)], ids=["full", "none wait"])
+def test_no_more_requests_are_advised_without_room_for_them_or_when_none_wait(load: Workload) -> None:
+    advised = {each.kind for each in serving_advice(serve(load)[0])}
+    assert advised and "larger_batch" not in advised
+
+
 def test_a_pause_before_a_prefill_is_no_wait_for_requests_while_others_run() -> None:
     step = "host  user_annotation  step[{}]  {}  {}"
     decodes = [step.format("DECODE~bs=2", 130 * i, 100) for i in range(8)]

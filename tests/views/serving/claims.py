@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from tests.analyses.serving.test_ranks import LOAD, OTHER, rank, shown
 from tests.support.claims import Claim, Said, launched, said_by
+from tests.support.jobs import BASE_NS
 from tests.support.random_jobs.surfaces import found_texts
-from tests.support.serving import DECODE_KERNEL, Workload, serve, several_engines, without_device
-from tests.support.traces import draw
+from tests.support.serving import (
+    DECODE_KERNEL,
+    Workload,
+    serve,
+    serving_document,
+    several_engines,
+    without_device,
+)
+from tests.support.traces import draw, read
+from torch_tb_profiler.model.serving.queue import QueueSample, with_queue
 from torch_tb_profiler.views.serving.origins import ServingOriginsParams, build_origins
 
 
 def served(load: Workload) -> Said:
     return lambda: said_by("serving", serve(load)[0])
+
+
+def queued(waiting: int) -> Said:
+    """Return what is said of a healthy engine whose log counts so many requests in the queue."""
+    trace = read(json.loads(serving_document(HEALTHY))["traceEvents"], baseTimeNanoseconds=BASE_NS)
+    start = trace.wall_start_ns
+    assert start is not None
+    return lambda: said_by("serving", with_queue(trace, [QueueSample(start + 1_000_000, waiting=waiting)]))
 
 
 def beside(*loads: tuple[Workload, float]) -> Said:
@@ -210,11 +228,20 @@ CLAIMS = [
         served(SLOW_PROMPTS),
     ),
     Claim(
-        "{now} requests instead of {before} would give up to {factor}× the tokens/s if the KV cache has room.",
-        r"18 requests instead of 9 would give up to 1\.5× the tokens/s",
+        "{now} requests instead of {before} would give up to {factor}× the tokens/s if {waiting}the KV cache "
+        "has room.",
+        r"18 requests instead of 9 would give up to 1\.5× the tokens/s if that many wait and the KV cache has",
         served(HEALTHY),
         "a request costs more, and what all share costs less",
         served(replace(HEALTHY, law=(300, 0.42, 200, 0.021))),
+    ),
+    Claim(
+        "{now} requests instead of {before} would give up to {factor}× the tokens/s if {waiting}the KV cache "
+        "has room.",
+        r"would give up to 1\.5× the tokens/s if the KV cache has room\.",
+        queued(3),
+        "the log counts no request in the queue",
+        queued(0),
     ),
     Claim(
         "Saves up to {gain} of a {mean} iteration, and the wait of each preempted request.",

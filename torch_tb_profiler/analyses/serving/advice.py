@@ -19,8 +19,8 @@ from torch_tb_profiler.analyses.serving.idle import (
     serving_times,
 )
 from torch_tb_profiler.analyses.serving.stalls import PREFILL_BLOCKS, serving_stalls
-from torch_tb_profiler.analyses.serving.summary import decodes_mask
-from torch_tb_profiler.analyses.serving.verdict import Bottleneck, serving_verdict
+from torch_tb_profiler.analyses.serving.summary import decodes_mask, serving_rates
+from torch_tb_profiler.analyses.serving.verdict import Bottleneck, ServingVerdict, serving_verdict
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import Kind, event_kinds
@@ -93,7 +93,7 @@ def serving_advice(trace: Trace) -> tuple[ServingAdvice, ...]:
         _advise_graph_sizes(found, times),
         _advise_prefill_chunks(trace, found, times, cost),
         _advise_kv_cache(found, times, verdict.recomputed),
-        _advise_batch_size(found, cost),
+        _advise_batch_size(found, cost) if _may_batch_more(trace, verdict) else None,
     ]
     answer = _ANSWERS.get(verdict.bottleneck)
     return tuple(sorted(filter(None, advice), key=lambda each: (each.kind != answer, -(each.gain_share or 0.0))))
@@ -181,6 +181,13 @@ def _advise_kv_cache(found: ServingIterations, times: ServingTimes, recomputed: 
     gain = float(np.maximum(times.work[again] - typical, 0).sum())
     total = int(times.duration.sum())
     return ServingAdvice("more_kv_cache", gain_ns=gain / len(times.end), gain_share=gain / total)
+
+
+def _may_batch_more(trace: Trace, verdict: ServingVerdict) -> bool:
+    """Tell whether more requests may wait, and whether those that run have room."""
+    rates = serving_rates(trace)
+    empty = rates is not None and rates.queued is not None and rates.queued[1] == 0
+    return verdict.bottleneck != "no_requests" and verdict.recomputed == 0 and not empty
 
 
 def _advise_batch_size(found: ServingIterations, cost: IterationCost) -> ServingAdvice | None:

@@ -180,10 +180,12 @@ def _payoff(advice: ServingAdvice, facts: ServingFacts) -> Text:
         )
     if advice.kind == "larger_batch":
         return text(
-            "{now} requests instead of {before} would give up to {factor}× the tokens/s if the KV cache has room.",
+            "{now} requests instead of {before} would give up to {factor}× the tokens/s if {waiting}the KV cache "
+            "has room.",
             now=f"{2 * (advice.size or 0):,}",
             before=f"{advice.size:,}",
             factor=format_number(advice.factor or 0.0, 2, "up"),
+            waiting="that many wait and " if facts.rates.queued is None else "",
         )
     if advice.kind == "more_kv_cache":
         return text(
