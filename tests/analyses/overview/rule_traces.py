@@ -251,6 +251,15 @@ def serial_copy(memory_kind: str, stream: int = 7, kernel: int = 5_000) -> Docum
     )
 
 
+def offloaded(sent: int, to: str = "Pinned", update: int = 12) -> Document:
+    """`serial_copy` of 4000 bytes after an update of parameters, and a copy of `sent` bytes to the host before."""
+    drawn = serial_copy(to)
+    drawn["traceEvents"][-2]["args"]["bytes"] = 4000
+    sending = "gpu0 gpu_memcpy Memcpy~DtoH~(Device~->~Pinned) 8 2 stream=9 bytes={}"
+    mark = f"host user_annotation Optimizer.step#DeepSpeedCPUAdam.step 6 {update}"
+    return {**drawn, "traceEvents": [event(mark), event(sending.format(sent)), *drawn["traceEvents"]]}
+
+
 def cpu_optimizer(parameters: int, name: str = "Optimizer.step#AdamW.step", others: int = 500) -> Document:
     """An operator of 100 us for each parameter, and one of `others` us for all."""
     calls = [f"host cpu_op aten::lerp_ {1000 + 100 * i} 90" for i in range(parameters)]
@@ -378,6 +387,7 @@ RULES: dict[tuple[str, str], Three] = {
         draw_copies("Pageable", 5_000), draw_copies("Pinned", 5_000), draw_copies("Pageable", 500)
     ),
     ("pinned_copies", ""): Three(serial_copy("Pinned"), serial_copy("Pageable"), serial_copy("Pinned", stream=8)),
+    ("pinned_copies", "offload"): Three(offloaded(4000), offloaded(4001), offloaded(4000, "Pageable")),
     ("optimizer_on_cpu", "fused"): Three(
         cpu_optimizer(8), cpu_optimizer(8, "Optimizer.step#LBFGS.step"), cpu_optimizer(7)
     ),

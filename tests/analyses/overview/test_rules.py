@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 from tests.analyses.overview.drawn import given, work
-from tests.analyses.overview.rule_traces import RULES, Document, cpu_optimizer, picture, reading, reducing
+from tests.analyses.overview.rule_traces import (
+    RULES,
+    Document,
+    cpu_optimizer,
+    offloaded,
+    picture,
+    reading,
+    reducing,
+)
 from tests.support.traces import read_bytes
 from torch_tb_profiler.analyses.overview import kernel_rules
 from torch_tb_profiler.analyses.overview.advice import advice
@@ -72,6 +80,37 @@ def test_what_remains_of_the_work_is_no_gain(rule: str, trace: Document, gained:
     assert found is not None and found.gain is not None
     assert found.gain.measured_ns / 1_000 == pytest.approx(gained, abs=1)
     assert found.gain.ns / 1_000 <= gained + 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "update", "case"),
+    [(4000, 12, "offload"), (4001, 12, ""), (4001, 18, "offload"), (1023, 18, "")],
+    ids=["after the update, as large", "after it, larger", "in the update", "in it, and no gradients were sent"],
+)
+def test_parameters_that_come_back_from_an_offloaded_optimizer_are_no_batch(
+    sent: int, update: int, case: str
+) -> None:
+    assert [found for found in list_advice(offloaded(sent, update=update)) if found[0] == "pinned_copies"] == [
+        ("pinned_copies", case)
+    ]
+
+
+def test_what_a_later_step_copies_is_a_batch_though_it_has_the_size_of_gradients() -> None:
+    document = offloaded(4000)
+    for each in document["traceEvents"]:
+        if "Optimizer" in each["name"] or "DtoH" in each["name"]:
+            each["ts"] -= 50
+    before = {
+        "ph": "X",
+        "cat": "user_annotation",
+        "name": "ProfilerStep#0",
+        "pid": 1,
+        "tid": 1,
+        "ts": -100,
+        "dur": 100,
+    }
+    document["traceEvents"].append(before)
+    assert ("pinned_copies", "") in list_advice(document)
 
 
 @pytest.mark.parametrize(("copying", "gained"), [(1_000, 1_000 + 995), (5_985, 5_985 + 5)])

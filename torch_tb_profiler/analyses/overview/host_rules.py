@@ -39,7 +39,7 @@ from torch_tb_profiler.base.intervals import (
     total,
     union,
 )
-from torch_tb_profiler.base.markers import is_user_frame
+from torch_tb_profiler.base.markers import is_optimizer_step, is_user_frame
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
@@ -334,19 +334,49 @@ def find_pinned_copies(trace: Trace) -> Iterator[Finding]:
     kernels = rows_of_kind(trace, Kind.KERNEL)
     computing = distinct_codes(trace.events.thread[kernels[~is_communication_kernel(trace)[kernels]]])
     copies = copies[np.isin(trace.events.thread[copies], computing)]
-    if len(copies):
-        roles = role_intervals(trace)
-        others = union(roles["kernel"], roles["communication"], roles["dataloader"])
-        longest = int(copies[np.argmax(trace.events.duration[copies])])
-        yield Finding(
-            "pinned_copies",
-            event_intervals(trace, copies),
-            others,
-            copies,
-            on_device=True,
-            value=len(copies),
-            event=longest,
-        )
+    offloaded = _is_offloaded(trace, copies)
+    for case, rows in (("", copies[~offloaded]), ("offload", copies[offloaded])):
+        if len(rows):
+            roles = role_intervals(trace)
+            others = union(roles["kernel"], roles["communication"], roles["dataloader"])
+            longest = int(rows[np.argmax(trace.events.duration[rows])])
+            yield Finding(
+                "pinned_copies",
+                event_intervals(trace, rows),
+                others,
+                rows,
+                on_device=True,
+                case=case,
+                value=len(rows),
+                event=longest,
+            )
+
+
+def _is_offloaded(trace: Trace, copies: Int32) -> Bool:
+    """Return bool[k]: which copies to the device bring back what an optimizer on the host has updated.
+
+    Gradients are copied to the host, and these are launched in the optimizer's step, or after it in the same step
+    with the size of gradients: parameters have as many bytes. A batch doesn't have the size of a gradient.
+    """
+    marks = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
+    updates = event_intervals(trace, marks[name_mask(trace.strings, is_optimizer_step)[trace.events.name[marks]]])
+    links = device_links(trace)
+    launch = np.full(len(trace), NO_CODE, np.int32)
+    launch[links.rows] = links.launch
+    launch = launch[copies]
+    if not len(updates.starts) or not len(copies):
+        return np.zeros(len(copies), np.bool_)
+    time = np.where(launch >= 0, trace.events.start[launch], updates.starts[0] - 1)
+    last = np.searchsorted(updates.starts, time, "right") - 1
+    inside = (last >= 0) & (time < updates.ends[last])
+    bounds = steps(trace).host_starts
+    same_step = np.searchsorted(bounds, time, "right") == np.searchsorted(bounds, updates.starts[last], "right")
+    to_host = rows_of_kind(trace, Kind.MEMCPY)
+    sent = trace.arg_int("bytes", to_host[_names_match(trace, to_host, _TO_HOST)])
+    size = trace.arg_int("bytes", copies)
+    sent = sent[sent >= MIN_GRADIENT_BYTES]
+    offloaded: Bool = (len(sent) > 0) & (inside | ((last >= 0) & same_step & np.isin(size, sent)))
+    return offloaded
 
 
 def innermost_user_frame(trace: Trace, row: int) -> str:
@@ -361,6 +391,10 @@ def _longest_stretch(during: Intervals) -> tuple[int, int] | None:
         return None
     longest = int(np.argmax(during.ends - during.starts))
     return int(during.starts[longest]), int(during.ends[longest])
+
+
+MIN_GRADIENT_BYTES = 1024
+"""A smaller copy to the host is of a loss or a norm rather than of gradients."""
 
 
 class CopyingCalls(msgspec.Struct, frozen=True):

@@ -184,6 +184,17 @@ RULE_WORDS = {
         "with torch.cuda.stream(copies): batch = batch.to(device, non_blocking=True)\n"
         "torch.cuda.current_stream().wait_stream(copies)  # a step later",
     ),
+    ("pinned_copies", "offload"): RuleWords(
+        "Overlap the copies of the offloaded optimizer",
+        "For {time} of {base}, parameters that an optimizer on the CPU has updated come back from pinned memory "
+        "({count} copies in the trace) on the stream of the kernels, which wait for them. On another stream they "
+        "overlap with the update of the parameters that follow; offloading fewer parameters makes them fewer.",
+        "copies from pinned memory to the device in the step of an optimizer, or after it with the size of a copy "
+        f"to the host, on a stream that computes while no kernel runs, cost {_COST}",
+        "the device's memory has room for the optimizer's state: then don't offload it, which saves its time on "
+        "the CPU as well.",
+        '"offload_optimizer": {"device": "cpu", "ratio": 0.5}  # DeepSpeed, ZeRO stage 3: half of it',
+    ),
     ("optimizer_on_cpu", "fused"): RuleWords(
         "Use the fused optimizer",
         "{subject} calls its operators once per parameter, one of them {count} times per step. A fused step makes "
