@@ -142,6 +142,22 @@ def test_waits_for_copies_from_pageable_memory_are_one_advice(reads_back: bool, 
     assert {each.finding.id for each in advice(trace)} & {"blocking_copies"} == ids
 
 
+def test_a_copy_from_pinned_memory_saves_the_wait_for_what_runs_before_it() -> None:
+    """The host computes for 2 ms after a wait for a kernel of 2 ms and a copy, which may be in parallel."""
+    drawn = picture(
+        work(60, 2_040, 50, 1),
+        "host cpu_op aten::copy_ 110 2480",
+        "host cuda_runtime cudaMemcpyAsync 112 3 correlation=2",
+        "host cuda_runtime cudaStreamSynchronize 116 2464",
+        "gpu0 gpu_memcpy Memcpy~HtoD~(Pageable~->~Device) 2100 470 correlation=2 stream=7",
+        "host cpu_op aten::unique 2590 2000",
+        work(4_600, 4_500, 4_592, 3),
+    )
+    found = given(read_bytes(json.dumps(drawn).encode()), "pageable_copies")
+    assert found is not None and found.gain is not None and found.gain.basis == "what_if"
+    assert found.gain.ns / 1_000 == pytest.approx(2_470, abs=30)
+
+
 def test_stalls_of_the_loader_cost_a_mean_over_all_steps_but_the_first() -> None:
     found = given(read_bytes(json.dumps(RULES["data_loading", "stalls"].applies).encode()), "data_loading")
     assert found is not None and found.gain is not None and found.gain_share is not None

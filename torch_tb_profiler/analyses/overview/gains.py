@@ -40,6 +40,7 @@ from torch_tb_profiler.base.intervals import (
     union,
 )
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, event_kinds, rows_of_kind, slice_mask
@@ -218,8 +219,7 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             parts = [device_work_target(trace, finding.rows, finding.during), _waits_target(trace, waits)]
             target = merge_targets([part for part in parts if part is not None])
         case "pageable_copies":
-            links = device_links(trace)
-            calls = links.launch[np.isin(links.rows, finding.rows) & (links.launch >= 0)]
+            calls = _calls_of_copies(trace, finding.rows)
             target = merge_targets(
                 [device_work_target(trace, finding.rows, finding.during), removed_calls_target(trace, calls)]
             )
@@ -246,6 +246,20 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
     if target is None or not (target.host.any() or target.device.any() or target.edges.any()):
         return None
     return target
+
+
+def _calls_of_copies(trace: Trace, copies: Int32) -> Int32:
+    """Return the calls that launch these copies, and those that wait for them in the same operators.
+
+    PyTorch waits in `aten::copy_` for what it copies from memory that isn't pinned, and doesn't if it is.
+    """
+    links = device_links(trace)
+    mine = np.isin(links.rows, copies)
+    launches, operators = links.launch[mine], links.operator[mine]
+    waits = copying_calls(trace).calls
+    around = enclosing_operators(trace)[waits]
+    waits = waits[(around >= 0) & np.isin(around, operators)]
+    return distinct(np.concatenate([launches[launches >= 0], waits])).astype(np.int32)
 
 
 def _time_in_code(trace: Trace, finding: Finding) -> Intervals:
