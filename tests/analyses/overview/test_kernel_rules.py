@@ -306,6 +306,22 @@ def test_the_gaps_between_the_kernels_of_an_optimizer_are_saved_too(gap: int) ->
     assert measure_share(found) * 10_000 == pytest.approx(saved, abs=0.02)
 
 
+@pytest.mark.parametrize(("time", "found"), [(3, True), (10, True), (11, False)])
+def test_short_kernels_of_an_optimizer_are_slow_without_shapes_too(time: int, found: bool) -> None:
+    """Sixty kernels, mostly their start; what a longer one needs is unknown."""
+    drawn = events(*[("aten::add_", [[1000], [1000], []], FLOAT, "vectorized", time)] * 60)
+    for number, each in enumerate(one for one in drawn if one["cat"] == "kernel"):
+        each["ts"] = 1_000 + number * (time + 1)
+    for each in drawn:
+        each.get("args", {}).pop("Input Dims", None)
+    mark = {**STEP, "name": "Optimizer.step#SGD.step", "ts": 5, "dur": 785}
+    advised = given(read([STEP, SYNC, mark, *drawn], deviceProperties=[H100]), "optimizer_loop")
+    assert (advised is not None) == found
+    if advised is not None:
+        assert advised.finding.case == "kernels"
+        assert measure_share(advised) * 10_000 == pytest.approx(60 * time + 59, abs=0.02)
+
+
 def test_calls_count_by_step_of_the_optimizer() -> None:
     """Four in each of two steps are not worth a list, however many there are together."""
     calls: list[Call] = [("aten::add_", [[1000], [1000], []], FLOAT, "vectorized", 2)] * 8

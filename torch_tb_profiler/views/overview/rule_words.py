@@ -378,8 +378,8 @@ RULE_WORDS = {
     ),
     ("optimizer_loop", "kernels"): RuleWords(
         "Step all parameters at once",
-        "{subject} calls an operator for each parameter, {count} times per step. One kernel at peak speed "
-        "would save {time} of {base}.",
+        "{subject} calls an operator for each parameter, {count} times per step. One kernel for all of them "
+        "would save up to {time} of {base}.",
         f"an optimizer calls one operator at least 8 times per step and no kernel for lists of parameters; its "
         f"kernels' time beyond the roofline and the gaps between them cost {_COST}",
         "it has no foreach or fused implementation, or parameters are sparse.",

@@ -23,6 +23,9 @@ from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask, rows_ma
 MIN_PARAMETERS = 8
 """Fewest calls of one operator per optimizer step that are worth a list of parameters."""
 
+MAX_LATENCY_BOUND_NS = 10_000
+"""Longest kernel that takes mostly its start, ns."""
+
 FUSED_ON_CPU = ("Adam", "AdamW", "SGD", "Adagrad")
 """Optimizers of PyTorch with `fused=True` for parameters on the CPU (from 2.4 on)."""
 
@@ -47,6 +50,9 @@ def find_optimizer_loop(trace: Trace) -> Iterator[Finding]:
     known = ~np.isnan(share)
     waits = subtract(intersect(host_late_times(trace), _step_times(trace, marks)), device_busy(trace))
     slow = times_after_share(trace, rows[known], share[known])
+    # How fast these could be is unknown without shapes, but most of so short a kernel is its start.
+    short = ~known & (trace.events.duration[rows] <= MAX_LATENCY_BOUND_NS)
+    slow = union(slow, event_intervals(trace, rows[short]))
     on_device = total(subtract(slow, other_device_work(trace, rows))) > total(waits)
     longest = int(marks[np.argmax(trace.events.duration[marks])])
     yield Finding(
