@@ -187,6 +187,18 @@ def test_who_is_late_in_each_step_is_a_straggler_where_few_steps_communicate(eve
     assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
 
 
+@pytest.mark.parametrize("every", [2, 3, 4])
+def test_who_waits_in_the_few_steps_that_communicate_spends_that_share_of_all_steps(every: int) -> None:
+    """Of four steps one is odd for the ranks that wait, but not for the late one: its typical steps communicate."""
+    delay = Delay("host", 1, us=3000)
+    job = Simulation(simulated_ddp(3, 2), steps=4 * every, delays=[delay], jitter=0.01, accumulates=every).run()
+    said = sentences(build(job.members(), NoParams()))
+    found = re.search(r"Ranks 0 and 2 spend ([\d.]+)% of an average step in exposed communication", said)
+    assert found, said
+    # They wait 3 ms per step on average, and a step takes about 10 ms.
+    assert 29 < float(found[1]) < 31, said
+
+
 def test_who_is_late_in_one_of_the_few_steps_that_communicate_is_late_once() -> None:
     simulation = Simulation(
         simulated_ddp(3, 2), steps=12, delays=[Delay("host", 1, us=9000, steps=(4,))], jitter=0.01, accumulates=2

@@ -19,7 +19,12 @@ from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import StragglerCosts, Suspect
 from torch_tb_profiler.analyses.distributed.groups import RankCoverage
 from torch_tb_profiler.analyses.distributed.late_in_turn import LateInTurn, find_late_in_turn
-from torch_tb_profiler.analyses.distributed.late_once import LateOnce, find_late_once, is_late_in_most_steps
+from torch_tb_profiler.analyses.distributed.late_once import (
+    LateOnce,
+    find_late_once,
+    is_late_in_most_steps,
+    typical_job_steps,
+)
 from torch_tb_profiler.analyses.distributed.matching import has_own_time, ranks_without_times
 from torch_tb_profiler.analyses.distributed.significance import is_significant
 from torch_tb_profiler.analyses.distributed.steps import UnderusedRank, find_underused_rank, step_columns
@@ -48,7 +53,7 @@ MAX_UNKNOWN_GROUP_SHARE = 0.5
 class CommunicationShare(msgspec.Struct, frozen=True):
     """What some ranks spend on communication.
 
-    share   share of a typical step, mean over the ranks
+    share   share of a typical step, mean over the ranks; of any if they communicate in odd steps only
     exposed True if only communication not overlapped with computation counts; False without a GPU, as the host's
             computation goes on while other threads communicate: then all communication counts
     largest the collective with the most time, None without any; only: there is no other; majority: it has more
@@ -327,15 +332,21 @@ def _are_groups_unknown(comparison: RankComparison) -> bool:
 def _communication_share(
     comparison: RankComparison, totals: Sequence[WorkerTotal], without: Sequence[Straggler]
 ) -> CommunicationShare | None:
-    """Return the communication of all ranks except `without`, None if no other rank has a typical step.
+    """Return the communication of all ranks except `without`, None if no other rank has a step that counts.
 
-    Ranks whose files record no times of communication are left out as well, since that doesn't mean there is none.
+    Where gradients are reduced in every fourth step only, those that wait for a late rank are odd, and no time of
+    the typical ones is communication: then the steps that count for the job's costs count here as well. Ranks whose files record no times of communication are left out as well, since that doesn't mean there is none.
     """
     excluded = {*(row.member for row in without), *ranks_without_times(comparison.job)}
     members = [member for member in range(len(comparison.sources)) if member not in excluded]
     exposed = all(comparison.sources[member].summary.by_kernels for member in members)
     steps = step_columns(comparison)
-    known = steps.typical & (steps.duration > 0)
+    communication = steps.exposed + steps.overlap
+    waits_in_odd_steps = not communication[steps.typical & np.isin(steps.member, members)].any()
+    counted = (
+        steps.complete & typical_job_steps(comparison.job)[steps.step] if waits_in_odd_steps else steps.typical
+    )
+    known = counted & (steps.duration > 0)
     counts = np.bincount(steps.member[known], minlength=len(comparison.sources))
     # Not the mean of the steps' shares, in which a short step would count as much as a long one.
     spent = np.bincount(
