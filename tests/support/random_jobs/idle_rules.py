@@ -155,6 +155,12 @@ IDLE_RULES: tuple[tuple[str, Check], ...] = (
         r"(?P<part>)",
         _judge_idle,
     ),
+    (rf"Shorten (?P<name>.+): saves up to (?P<gain>{NUMBER}),.*", _judge_code_advice),
+    (
+        rf"For (?P<time>{NUMBER}) of {BASE}, the GPU is idle in gaps of up to a millisecond while the host is in "
+        rf"(?P<name>.+), which launches nothing; a call of it takes {NUMBER} \(median\)\.",
+        _judge_idle_in_code,
+    ),
     (rf"Look into (?P<name>.+): saves up to (?P<gain>{NUMBER}),.*", _judge_code_advice),
     (
         rf"For (?P<time>{NUMBER}) of {BASE}, the GPU is idle while the host is in (?P<name>.+)\.",

@@ -189,7 +189,7 @@ def test_who_is_late_in_each_step_is_a_straggler_where_few_steps_communicate(eve
 
 @pytest.mark.parametrize("every", [2, 3, 4])
 def test_who_waits_in_the_few_steps_that_communicate_spends_that_share_of_all_steps(every: int) -> None:
-    """Of four steps one is odd for the ranks that wait, but not for the late one: its typical steps communicate."""
+    """Of four steps one is odd for the ranks that wait, not for the late one: its typical steps communicate."""
     delay = Delay("host", 1, us=3000)
     job = Simulation(simulated_ddp(3, 2), steps=4 * every, delays=[delay], jitter=0.01, accumulates=every).run()
     said = sentences(build(job.members(), NoParams()))

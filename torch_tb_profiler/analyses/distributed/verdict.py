@@ -335,7 +335,8 @@ def _communication_share(
     """Return the communication of all ranks except `without`, None if no other rank has a step that counts.
 
     Where gradients are reduced in every fourth step only, those that wait for a late rank are odd, and no time of
-    the typical ones is communication: then the steps that count for the job's costs count here as well. Ranks whose files record no times of communication are left out as well, since that doesn't mean there is none.
+    the typical ones is communication: then the steps that count for the job's costs count here as well.
+    Ranks whose files record no times of communication are left out, since that doesn't mean there is none.
     """
     excluded = {*(row.member for row in without), *ranks_without_times(comparison.job)}
     members = [member for member in range(len(comparison.sources)) if member not in excluded]
