@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from playwright.sync_api import Page
 
-from tests.e2e.evidence.clicks import CHANGES, MOST_FRAMES
+from tests.e2e.evidence.clicks import CHANGES, MOST_FRAMES, STAYS
 
 
 class Stop(TypedDict):
@@ -79,17 +79,38 @@ _STAND = """stop => {
 }""".replace("TEXT_OF", TEXT_OF).replace("KIND_OF", KIND_OF)
 
 
+_FOLLOW_TAB = """() => {
+  window.stops = [];
+  window.hasLeft = false;
+  const follow = () => {
+    const stop = (STOP)();
+    window.hasLeft = stop === null;
+    if (window.hasLeft) {
+      document.removeEventListener('keyup', follow, true);
+    } else {
+      window.stops.push(stop);
+    }
+  };
+  document.addEventListener('keyup', follow, true);
+  document.querySelector('#page').focus();
+}""".replace("STOP", _STOP)
+"""From the start of the page on, notes each stop once the Tab key is up again, until the focus has left."""
+
+AT_ONCE = 20
+"""Stops that are visited before the page is asked for them: to ask costs as much as to press a key."""
+
+
 def stops(page: Page, most: int) -> list[Stop]:
     """Return the stops of the page below its bar, to where the focus leaves it; AssertionError after `most`."""
-    page.evaluate("document.querySelector('#page').focus()")
-    found: list[Stop] = []
-    while True:
-        page.keyboard.press("Tab")
-        stop: Stop | None = page.evaluate(_STOP)
-        if stop is None:
-            return found
-        found.append(stop)
-        assert len(found) < most, f"the focus does not leave the page: {[stop['text'] for stop in found[-5:]]}"
+    page.evaluate(_FOLLOW_TAB)
+    has_left = False
+    while not has_left:
+        for _ in range(AT_ONCE):
+            page.keyboard.press("Tab")
+        has_left, count = page.evaluate("[window.hasLeft, window.stops.length]")
+        assert count < most, f"the focus does not leave the page: {page.evaluate('window.stops.slice(-5)')}"
+    found: list[Stop] = page.evaluate("window.stops")
+    return found
 
 
 def try_to_stand(page: Page, stop: Stop) -> bool:
@@ -129,7 +150,9 @@ _WATCH = """() => {
   if (window.isWatched) return;
   window.isWatched = true;
   CHANGES
+  STAYS
   const happened = what => { window.effect ||= what; };
+  stay(happened);
   new MutationObserver(records => changes(records) && happened('page'))
     .observe(document.documentElement, everything);
   addEventListener('hashchange', () => happened('address'));
@@ -138,6 +161,7 @@ _WATCH = """() => {
   document.addEventListener('click', event => {
     if (event.target.closest('a[href]')) {
       event.preventDefault();
+      event.stopPropagation();
       happened('link');
     }
   }, {capture: true});
@@ -147,8 +171,8 @@ _WATCH = """() => {
     return fetch(...given);
   };
   HTMLAnchorElement.prototype.click = () => happened('file');
-}""".replace("CHANGES", CHANGES)
-"""Forgets what has happened; from the first time on, a page tells what does."""
+}""".replace("CHANGES", CHANGES).replace("STAYS", STAYS)
+"""Forgets what has happened; from the first time on, a page tells what does, and stays at its view."""
 
 
 EFFECT = "window.effect"
