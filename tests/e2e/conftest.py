@@ -31,6 +31,7 @@ from tests.support.page import (
     Tab,
     draw_frame,
     draw_lag,
+    draw_late_launch,
     draw_leak,
     draw_training,
     model,
@@ -154,6 +155,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write(folder / "t_cuda", rank, [line(step, iteration(2 * step), 480, rank=rank) for step in range(4)])
     put("w_lagging/w.pt.trace.json", draw_lag())
     put("x_framed/w.pt.trace.json", draw_frame())
+    put("x_late/w.pt.trace.json", draw_late_launch())
     put("u_gaudi/w.pt.trace.json", gaudi.content())
     put("w_counters/w.pt.trace.json", counters.cupti())
     put("x_rocprof/w.pt.trace.json", counters.rocm())

@@ -195,6 +195,17 @@ def draw_lag() -> bytes:
     return document([event(line) for line in lines])
 
 
+def draw_late_launch() -> bytes:
+    """Return a step in most of which the host does nothing that is recorded."""
+    picture = """
+    host user_annotation ProfilerStep#1           0 1000
+    host cpu_op          aten::mm               720   40
+    host cuda_runtime    cudaLaunchKernel       730   10 correlation=1
+    gpu0 kernel          gemm                   760  200 correlation=1 stream=7
+    """
+    return document([event(line) for line in picture.strip().splitlines()])
+
+
 def draw_frame() -> bytes:
     """Return a step most of which passes in a Python frame, with no operator or call in it."""
     picture = """

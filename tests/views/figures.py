@@ -12,7 +12,7 @@ from torch_tb_profiler.base.format import parse_bytes, parse_duration
 from torch_tb_profiler.model.trace import Float64
 
 _FIGURE = re.compile(r"(?<![\w.,])(\d[\d,]*(?:\.(\d+))?) (ns|µs|ms|s|B|KiB|MiB|GiB)\b")
-_BOUND = re.compile(r"\b(?:(up to|at most)|at least) $", re.IGNORECASE)
+_BOUND = re.compile(r"\b(?:(up to|at most|no more than)|at least) $", re.IGNORECASE)
 """What stands before a figure that is rounded up, or down."""
 _NUMBER = re.compile(rb"(?<=[:,\[])-?\d[\d.eE+-]*")
 _STEPS = re.compile(rb'"(?:steps|iterations|collectives)":(\d+)')

@@ -49,7 +49,7 @@ def test_a_figure_that_its_payload_does_not_hold_is_noticed() -> None:
     held = numbers({"steps": 4, "busy_ns": 1_234_567, "total_ns": [2_000_000, -5 * 2**20]})
     assert list(unheld(held, "1.23 ms of 2.00 ms, 500 µs a step, 5.00 MiB; 309 µs a step")) == []
     assert list(unheld(held, "1.24 ms, 5.01 MiB, 1 s")) == ["1.24 ms", "5.01 MiB", "1 s"]
-    assert list(unheld(held, "up to 1.24 ms, at least 1.23 ms")) == []
+    assert list(unheld(held, "up to 1.24 ms, no more than 1.24 ms, at least 1.23 ms")) == []
     assert list(unheld(held, "up to 1.23 ms, at least 1.24 ms")) == ["1.23 ms", "1.24 ms"]
 
 

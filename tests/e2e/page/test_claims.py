@@ -28,7 +28,7 @@ def test_of_a_file_that_is_cut_off_no_verdict_is_given(open_page: Open) -> None:
 
 
 def test_no_advice_is_no_claim_that_the_device_is_busy(open_page: Open) -> None:
-    _, frame = open_page(run="x_framed")
+    _, frame = open_page(run="x_late")
     expect(frame.locator("h1")).to_contain_text("GPU 0 is idle for 80% of the step")
     advice = frame.locator("[data-part=advice]")
     expect(advice).to_have_text("No known fix would save 2% or more. Look at the gaps on the timeline.")

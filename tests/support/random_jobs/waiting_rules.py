@@ -115,8 +115,11 @@ def _judge_ranks_exposed(match: re.Match[str], context: Context) -> str | None:
         return "odd steps are set aside, so it is a typical step"
     names = [int(each) for each in re.findall(r"\d+", match["names"])] or [*context.plan.present]
     truth, said = context.truth, ratio(match["share"])
-    odd = context.odd_of
-    shares = [truth.exposed(rank, odd(rank)) / truth.typical(rank, odd(rank)) for rank in names]
+    shares = [
+        truth.exposed(rank, context.odd_of(rank)) / truth.typical(rank, context.odd_of(rank)) for rank in names
+    ]
+    if not any(shares):  # the steps that communicate are the odd ones of these ranks
+        shares = [truth.exposed(rank, ()) / truth.typical(rank, ()) for rank in names]
     true = sum(shares) / len(shares)
     step = context.typical
     return context.close(said * step, true * step, "their exposed communication")
