@@ -22,8 +22,11 @@ WITH_LATE_ANSWERS = ("overview", "trace", "idle", "critical_path", "distributed"
 MOST_SHIFT = 0.005
 """From this on, the layout shift of a view from its first paint to its last answer no longer rounds to 0.00."""
 
-MOST_SHIFT_WHILE_READ = 0.05
-"""From this on, parts of a page jump while the ranks of a job are read; ticks and figures in a row move less."""
+MOST_SHIFT_WHILE_READ = 0.026
+"""From this on, a single answer moves parts of the page while ranks are read: a line that goes moves the rest by 0.028.
+
+Figures and ticks of new values move within their rows, by 0.024 in all.
+"""
 
 # Notes what moves, and holds back all answers of views but the first one of a tab.
 WATCH = """
@@ -95,7 +98,7 @@ def test_nothing_moves_in_a_job_of_more_ranks_than_fit_on_a_page(
     expect(page.locator("#page progress")).to_have_count(0)
     page.evaluate(TWO_FRAMES)
     moved = page.evaluate("window.moved")
-    assert sum(value for value, _ in moved) < MOST_SHIFT_WHILE_READ, moved
+    assert max((value for value, _ in moved), default=0) < MOST_SHIFT_WHILE_READ, moved
     go(page, {"view": "operators", "run": "a_training"})
     moved = collect_shifts(page, "u_ranks", "distributed")
     assert page.get_by_role("figure", name="Lateness by rank and step").is_visible()
