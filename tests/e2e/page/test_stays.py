@@ -23,7 +23,7 @@ MOST_SHIFT = 0.005
 """From this on, the layout shift of a view from its first paint to its last answer no longer rounds to 0.00."""
 
 MOST_SHIFT_WHILE_READ = 0.026
-"""From this on, a single answer moves parts of the page while ranks are read: a line that goes moves the rest by 0.028.
+"""From this on, an answer moves parts of the page while ranks are read: a line that goes moves them by 0.028.
 
 Figures and ticks of new values move within their rows, by 0.024 in all.
 """
