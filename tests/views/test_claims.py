@@ -16,6 +16,7 @@ from tests.views.kernels import claims as of_kernels
 from tests.views.lightning import claims as of_lightning
 from tests.views.memory import claims as of_memory
 from tests.views.memory import snapshot_claims as of_snapshots
+from tests.views.memory import snapshot_comparison_claims as of_compared_snapshots
 from tests.views.modules import claims as of_modules
 from tests.views.operators import claims as of_operators
 from tests.views.origins import claims as of_origins
@@ -59,7 +60,8 @@ TABLES = {
     "critical_path": ([critical_path], of_critical_path),
     "idle": ([idle], of_idle),
     "memory": ([memory], of_memory),
-    "snapshots": ([snapshots, snapshot_pairs, snapshot_instant, snapshot_ranks], of_snapshots),
+    "snapshots": ([snapshots, snapshot_instant], of_snapshots),
+    "snapshots compared": ([snapshot_pairs, snapshot_ranks], of_compared_snapshots),
     "lightning": ([lightning], of_lightning),
     "kernels": ([kernels], of_kernels),
     "operators": ([operators], of_operators),

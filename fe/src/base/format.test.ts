@@ -8,6 +8,7 @@ import {
   formatPoints,
   formatRate,
   formatRatio,
+  formatRatioLimit,
   formatLimit,
   plural,
 } from './format';
@@ -24,6 +25,10 @@ const FORMATS: Record<string, (value: never) => string> = {
 // The table that the Python side follows too.
 it.each(golden)('writes the $kind $value as $text', ({ kind, value, text }) => {
   expect(FORMATS[kind]!(value as never)).toBe(text);
+});
+
+it('rounds the most that a share may be up', () => {
+  expect([0.2792, 0.279, 0.1 + 0.2, 0].map(formatRatioLimit)).toEqual(['28%', '27.9%', '30%', '0%']);
 });
 
 it('rounds what is saved at most up', () => {

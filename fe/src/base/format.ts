@@ -135,6 +135,10 @@ export function formatRatio(ratio: number | null): string {
   return ratio === null || !Number.isFinite(ratio) ? UNKNOWN : `${percentText(ratio)}%`;
 }
 
+/** Format the most that a share may be, in percent with one decimal. */
+export const formatRatioLimit = (ratio: number): string =>
+  formatRatio(Math.ceil(Number((1000 * ratio).toPrecision(12))) / 1000);
+
 /** Return the difference of two shares: "5.1 points". */
 export const formatPoints = (share: number): string => `${percentText(share)} points`;
 

@@ -11,7 +11,7 @@ export function Answer({
   crumb: ReactNode;
   children: ReactNode;
   why?: ReactNode;
-  /** Keep two lines for the finding and two for the evidence: both grow while a job is read. */
+  /** Keep two lines for the evidence, and two for the finding on a narrow page: both grow while a job is read. */
   reserved?: boolean;
 }) {
   return (

@@ -173,7 +173,7 @@ def _share_sentence(base: str, share: float, part: str, bound: str, likely: bool
 
 
 def _speedup_effect(path: PathSummary, targets: Sequence[TargetRow], bottleneck: str, step: str) -> Text:
-    """Say how long the step would be if its bottleneck were twice as fast, as far as rooflines allow."""
+    """Say what a bottleneck twice as fast would make of the step; no kernel gets faster than its roofline."""
     half = next((row.step_ns[2] for row in targets if row.target == bottleneck and row.step_ns), None)
     if half is None:
         return ()

@@ -174,6 +174,8 @@ RULE_WORDS = {
         f"copies from pageable memory to the device, while no kernel runs, cost {_COST}",
         "the very next kernel uses the data: then copy it a batch ahead.",
         "DataLoader(..., pin_memory=True); batch.to(device, non_blocking=True)",
+        more="Without waits in these copies, the host prepares the next launches while the {device} still works, "
+        "so the saving is larger than that.",
     ),
     ("pinned_copies", ""): RuleWords(
         "Copy the next batch on a stream of its own",
@@ -379,7 +381,7 @@ RULE_WORDS = {
     ("optimizer_loop", "kernels"): RuleWords(
         "Step all parameters at once",
         "{subject} calls an operator for each parameter, {count} times per step. One kernel for all of them "
-        "would save up to {time} of {base}.",
+        "would save up to {limit} of {base}.",
         f"an optimizer calls one operator at least 8 times per step and no kernel for lists of parameters; its "
         f"kernels' time beyond the roofline and the gaps between them cost {_COST}",
         "it has no foreach or fused implementation, or parameters are sparse.",

@@ -42,7 +42,13 @@ export function Averages({ payload, onWorker, onMerged }: Props) {
   return (
     <Panel
       title={`Average ${payload.step_noun} per ${noun}`}
-      note={payload.averages.length > 9 ? plural(payload.averages.length, noun) : undefined}
+      note={[
+        payload.averages.length > 9 && plural(payload.averages.length, noun),
+        payload.averages.some(row => row.steps < payload.steps.length) &&
+          `of its typical ${payload.step_noun}s`,
+      ]
+        .filter(Boolean)
+        .join(', ')}
       actions={
         <>
           <span className={css.legend}>

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Recommendation } from '../../api/types';
-import { formatDuration, formatLimit, formatRatio } from '../../base/format';
+import { formatDuration, formatLimit, formatRatioLimit } from '../../base/format';
 import { capitalize, plainText, type Phrase } from '../../base/text';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -179,13 +179,13 @@ function Gain({ item }: { item: Recommendation }) {
   return (
     <>
       {known && (
-        <span className={css.bar} role="img" aria-label={say(`${formatRatio(share)} of the step`)}>
+        <span className={css.bar} role="img" aria-label={say(`${formatRatioLimit(share)} of the step`)}>
           <i style={{ width: `${Math.min(share, 1) * 100}%` }} />
         </span>
       )}
       <span className={css.gain} title={item.gain}>
         {formatLimit(ns)}
-        {known && <span className="dim"> {formatRatio(share)}</span>}
+        {known && <span className="dim"> {formatRatioLimit(share)}</span>}
       </span>
     </>
   );
