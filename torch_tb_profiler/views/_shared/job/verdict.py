@@ -165,15 +165,16 @@ def _missing_ranks(members: Members[RankSummary], capital: bool = True) -> str:
     return f"{capitalize(noun) if capital else noun} {shorten_ranks(missing).replace(',', ', ')}"
 
 
-def _straggler_sentence(comparison: RankComparison, verdict: StragglerVerdict, capital: bool = True) -> Text:
+def _straggler_sentence(comparison: RankComparison, verdict: StragglerVerdict, complete: bool = True) -> Text:
+    """Name the stragglers and their cost; until all ranks are read, briefly, so that it takes one line."""
     count = len(verdict.ranks)
-    names = member_names(comparison, [row.member for row in verdict.ranks], capital)
+    names = member_names(comparison, [row.member for row in verdict.ranks], complete)
     suspect, row = verdict.suspect, verdict.ranks[0]
     if suspect is not None and suspect.host is not None:
         names = text("{names} of {host}", names=names, host=suspect.host)
     if count > 1:
         template = "{names} are stragglers: together they cost {others} {limit}{cost} {per_step}."
-    elif row.last == 0:
+    elif row.last == 0 or not complete:
         template = "{names} is a straggler: it costs {others} {limit}{cost} {per_step}."
     else:
         template = (
