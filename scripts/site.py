@@ -89,9 +89,9 @@ def _default(parameter: dict[str, Any]) -> str:
 
 def _schema(name: str, schema: dict[str, Any]) -> list[str]:
     fields = [f"| `{field}` | {_type(each)} |" for field, each in schema.get("properties", {}).items()]
-    said = schema.get("description", "")
+    text = schema.get("description", "")
     table = ["| field | type |", "|---|---|", *fields, ""] if fields else []
-    return [f"### {name}", "", *(["```text", said, "```", ""] if said else []), *table]
+    return [f"### {name}", "", *(["```text", text, "```", ""] if text else []), *table]
 
 
 def _type(schema: dict[str, Any]) -> str:

@@ -47,15 +47,15 @@ def test_failures_are_named_within_ten_lines(command: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(
-    ("codes", "last", "said"),
+    ("codes", "last", "text"),
     [([0, 0, 0], 0, "passed: 3 runs in a row"), ([0, 2, 0], 2, "FAILED: run 2 of 3"), ([0], 0, "")],
 )
 def test_repeated_tests_stop_at_the_first_failure(
-    command: ModuleType, capsys: pytest.CaptureFixture[str], codes: list[int], last: int, said: str
+    command: ModuleType, capsys: pytest.CaptureFixture[str], codes: list[int], last: int, text: str
 ) -> None:
     remaining = iter(codes)
     assert command.repeat(len(codes), lambda: next(remaining)) == last
-    assert capsys.readouterr().out.strip() == said
+    assert capsys.readouterr().out.strip() == text
     assert [*remaining] == ([] if last == 0 else [0])
 
 

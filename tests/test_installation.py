@@ -68,7 +68,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     wheels = tmp_path_factory.mktemp("wheels")
     for name in ("pip", "tensorboard"):
         wheel(name, wheels)
-    said = {
+    overrides = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": sysconfig.get_path("purelib"),
         "PIP_FIND_LINKS": str(wheels),
@@ -79,7 +79,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "PIP_NO_COMPILE": "1",
         "TORCH_PROFILER_CACHE_DIR": str(tmp_path_factory.mktemp("cache")),
     }
-    return {**os.environ, **said}
+    return {**os.environ, **overrides}
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +111,8 @@ def runs(address: str) -> list[str]:
 
 def source(checkout: Path) -> str:
     """Return what the environment's package was installed from."""
-    (said,) = checkout.glob(".venv/lib/python*/site-packages/torch_tb_profiler-*.dist-info/direct_url.json")
-    return str(json.loads(said.read_text("utf-8"))["url"])
+    (record,) = checkout.glob(".venv/lib/python*/site-packages/torch_tb_profiler-*.dist-info/direct_url.json")
+    return str(json.loads(record.read_text("utf-8"))["url"])
 
 
 def test_one_command_shows_the_samples(tried: str, checkout: Path) -> None:

@@ -33,8 +33,8 @@ def test_a_module_of_the_old_plugin_says_where_it_went(name: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", f"from torch_tb_profiler import {name}"], capture_output=True, text=True
     )
-    said = done.stderr.strip().splitlines()[-1]
-    assert said.startswith(f"ImportError: torch_tb_profiler.{name} was a module of torch-tb-profiler 0.4: ")
+    message = done.stderr.strip().splitlines()[-1]
+    assert message.startswith(f"ImportError: torch_tb_profiler.{name} was a module of torch-tb-profiler 0.4: ")
     with pytest.raises(ImportError, match=f"{name} was a module"):
         getattr(torch_tb_profiler, name)
 

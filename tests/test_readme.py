@@ -73,7 +73,8 @@ def test_agents_are_answered(log: Path) -> None:
 def test_tensorboard_is_started(log: Path) -> None:
     with start_tensorboard(command("serve"), INSTALLED, log.parent) as address:
         listed = until(
-            lambda: read_json(f"{address}/data/plugin/pytorch_profiler/runs"), lambda said: not said["scanning"]
+            lambda: read_json(f"{address}/data/plugin/pytorch_profiler/runs"),
+            lambda answer: not answer["scanning"],
         )
     assert [run["name"] for run in listed["runs"]] == ["after", "before"]
 

@@ -108,12 +108,12 @@ def test_the_wheel_holds_the_native_reader_of_its_platform(archives: tuple[Path,
 def test_the_source_archive_holds_what_the_wheel_and_the_site_are_made_of(archives: tuple[Path, Path]) -> None:
     with tarfile.open(archives[0]) as source:
         names = {member.name.partition("/")[2] for member in source.getmembers() if member.isfile()}
-    said = {"README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff"}
+    documents = {"README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff"}
     build = {"pyproject.toml", "setup.py", "MANIFEST.in", "mkdocs.yml", "scripts/site.py"}
     package = files_below(PACKAGE) - READERS | files_below(ROOT / "native")
     folders = package | files_below(ROOT / "docs") | files_below(ROOT / "fe")
-    made = {name for name in names if name.startswith(f"{NAME}.egg-info/")} | {"PKG-INFO", "setup.cfg"}
-    assert names == folders | said | build | made
+    metadata = {name for name in names if name.startswith(f"{NAME}.egg-info/")} | {"PKG-INFO", "setup.cfg"}
+    assert names == folders | documents | build | metadata
 
 
 @built

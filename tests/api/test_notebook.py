@@ -92,11 +92,11 @@ def test_columns_and_summary(run: ttp.Run) -> None:
     columns = check_html(run.columns())
     for name in ("events", "operators", "kernels", "gaps"):
         assert f"\n{name}\n" in columns.text
-    said = run.summary()
-    page = check_html(said)
-    assert said.step is not None
-    assert f"a step of {said.step.mean_ns / 1e6:.2f} ms" in page.text
-    assert said.headline[0] in page.text and said.advice[0].title in page.text
+    found = run.summary()
+    page = check_html(found)
+    assert found.step is not None
+    assert f"a step of {found.step.mean_ns / 1e6:.2f} ms" in page.text
+    assert found.headline[0] in page.text and found.advice[0].title in page.text
 
 
 def test_a_long_table_says_how_many_rows_there_are() -> None:

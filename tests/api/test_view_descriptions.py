@@ -13,9 +13,9 @@ def test_every_view_of_a_tab_says_what_it_alone_answers() -> None:
     for view in all_views():
         answers[view.tab].append(describe_view(view))
         assert f"  {view.slug:24}{describe_view(view)}\n" in describe_views()
-    for said in answers.values():
-        assert len(set(said)) == len(said)
-        assert all(each.endswith(".") and 10 < len(each) < 120 and "payload" not in each for each in said)
+    for text in answers.values():
+        assert len(set(text)) == len(text)
+        assert all(each.endswith(".") and 10 < len(each) < 120 and "payload" not in each for each in text)
 
 
 def test_the_parts_of_the_overview_are_told_apart() -> None:

@@ -138,7 +138,7 @@ def test_health_notes_alone_are_no_failure(folder: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "expected"),
     [
         (["view", "overview", "{folder}/nothing"], 1, "no such folder"),
         (["view", "overview", "{folder}", "--run", "x"], 2, "runs: run"),
@@ -150,12 +150,12 @@ def test_health_notes_alone_are_no_failure(folder: Path, capsys: pytest.CaptureF
     ],
 )
 def test_exit_codes(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, said: str
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, expected: str
 ) -> None:
     assert main([argument.format(folder=folder) for argument in arguments]) == code
     out = capsys.readouterr()
     assert out.out == ""
-    assert said in out.err
+    assert expected in out.err
 
 
 def test_the_program_and_a_reader_that_leaves(folder: Path) -> None:

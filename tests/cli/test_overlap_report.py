@@ -105,7 +105,7 @@ def test_a_recording_is_chosen(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "text"),
     [
         (["{cuda}", "{cuda}"], 2, "both sides are called 'cuda'"),
         (["{cuda}", "{empty}"], 2, "no iteration metrics"),
@@ -115,7 +115,7 @@ def test_a_recording_is_chosen(
 def test_what_is_wrong_is_said(
     arguments: list[str],
     code: int,
-    said: str,
+    text: str,
     folders: tuple[Path, Path],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -123,7 +123,7 @@ def test_what_is_wrong_is_said(
     (tmp_path / "empty").mkdir()
     paths = [each.format(cuda=folders[0], empty=tmp_path / "empty") for each in arguments]
     assert main(["overlap-report", *paths, "-o", str(tmp_path / "out")]) == code
-    assert said in capsys.readouterr().err
+    assert text in capsys.readouterr().err
 
 
 def log_dirs(*pairs: tuple[Path, str]) -> list[str]:
@@ -173,7 +173,7 @@ def test_figures_of_a_reference_without_communication_have_no_ratio(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "text"),
     [
         (["{cuda}"], "the folders are missing"),
         (["{cuda}", "{rocm}", "--log-dir", "{cuda}"], "not both"),
@@ -190,12 +190,12 @@ def test_figures_of_a_reference_without_communication_have_no_ratio(
 )
 def test_folders_and_labels_have_to_agree(
     arguments: list[str],
-    said: str,
+    text: str,
     folders: tuple[Path, Path],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     chosen = [each.format(cuda=folders[0], rocm=folders[1]) for each in arguments]
     assert main(["overlap-report", *chosen, "-o", str(tmp_path / "out")]) == 2
-    assert said in capsys.readouterr().err
+    assert text in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

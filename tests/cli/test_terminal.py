@@ -87,8 +87,8 @@ def test_a_view_without_a_path_and_a_wrong_path(tmp_path: Path, capsys: pytest.C
     assert main(["view", "overview"]) == 2
     assert "torch-tb-profiler view overview PATH" in capsys.readouterr().err
     assert main(["view", "overview", str(tmp_path / "nothing")]) == 1
-    said = capsys.readouterr().err
-    assert "no such folder" in said and "--logdir" not in said
+    errors = capsys.readouterr().err
+    assert "no such folder" in errors and "--logdir" not in errors
 
 
 def run_in_terminal(arguments: list[str], size: tuple[int, int], typed: bool = False, **variables: str) -> str:

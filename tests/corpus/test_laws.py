@@ -126,16 +126,19 @@ def test_the_predecessor_is_right_on_traces_of_its_time(
             for row in top["children"]:
                 ours = times[row["name"].lower().replace(" ", "_")]
                 assert abs(ours / 1000 - row["value"]) <= 1, (path.name, row["name"])
-            said = {row["title"]: row["value"] for row in answer["data"]["gpu_summary"]}
+            theirs_by_title = {row["title"]: row["value"] for row in answer["data"]["gpu_summary"]}
             (device,) = payload.devices
             for title, ratio in (
                 ("GPU Utilization", device.utilization),
                 ("Est. SM Efficiency", device.sm_efficiency),
                 ("Est. Achieved Occupancy", device.achieved_occupancy),
             ):
-                if title in said:
+                if title in theirs_by_title:
                     assert ratio is not None
-                    assert f"{100 * ratio:.2f}" == f"{float(said[title].rstrip(' %')):.2f}", (path.name, title)
+                    assert f"{100 * ratio:.2f}" == f"{float(theirs_by_title[title].rstrip(' %')):.2f}", (
+                        path.name,
+                        title,
+                    )
                 else:
                     assert ratio is None, (path.name, title)
             compared += 1
@@ -176,13 +179,13 @@ def disagreements(answer: dict[str, Any], payload: Overview) -> set[str]:
         ours = times[row["name"].lower().replace(" ", "_")]
         if ours is None or abs(ours / 1000 - row["value"]) > 1:
             differ.add(row["name"])
-    said: dict[str, str] = {}
+    theirs_by_title: dict[str, str] = {}
     for row in answer["data"].get("gpu_summary") or []:
-        said.setdefault(row["title"], row["value"])
+        theirs_by_title.setdefault(row["title"], row["value"])
     for title, field in DEVICE_FIGURES.items():
         ratio = getattr(payload.devices[0], field) if payload.devices else None
         mine = None if ratio is None else f"{100 * ratio:.2f}"
-        theirs = f"{float(said[title].rstrip(' %')):.2f}" if title in said else None
+        theirs = f"{float(theirs_by_title[title].rstrip(' %')):.2f}" if title in theirs_by_title else None
         if mine != theirs:
             differ.add(title.removeprefix("GPU ").removeprefix("Est. ").replace("Efficiency", "efficiency"))
     return {name.replace("Utilization", "utilization").replace("Achieved O", "achieved o") for name in differ}

@@ -171,9 +171,9 @@ def test_everything_is_reached_with_tab(open_page: Open) -> None:
                 "() => document.activeElement.getAttribute('aria-label') || document.activeElement.innerText || ''"
             )
         )
-    said = "\n".join(seen)
+    text = "\n".join(seen)
     for wanted in ("Trace health", "Run", "Share link", "Step 0", "Copy as CSV", "What is Kernel?"):
-        assert wanted in said, wanted
+        assert wanted in text, wanted
 
 
 def test_dark_follows_the_host(open_page: Open) -> None:
@@ -242,13 +242,13 @@ def test_texts_of_frames_requests_without_an_end_and_errors_are_told(new_page: N
         }"""
     )
     expect(page.frame_locator("iframe").locator("p")).to_be_visible()
-    said = describe_pages([watched])
-    assert "Reading" in said
-    assert "An inner frame" in said
-    assert "GET http://here.test/hangs" in said
-    assert "/ended" not in said
-    assert "failed: GET http://here.test/refused" in said
-    assert "console warning: said to the console" in said
-    assert "thrown in the page" in said
+    text = describe_pages([watched])
+    assert "Reading" in text
+    assert "An inner frame" in text
+    assert "GET http://here.test/hangs" in text
+    assert "/ended" not in text
+    assert "failed: GET http://here.test/refused" in text
+    assert "console warning: said to the console" in text
+    assert "thrown in the page" in text
     page.close()
     assert describe_pages([watched]) == ""

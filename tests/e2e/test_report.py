@@ -70,9 +70,9 @@ ASKED = {
 
 
 NUMBERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
-    "operators": lambda said: [format_duration(said["rows"][0]["host_self_ns"])],
-    "kernels": lambda said: [format_duration(said["rows"][0]["total_ns"])],
-    "overview": lambda said: [format_duration(said["average"]["duration_ns"])] if said["average"] else [],
+    "operators": lambda payload: [format_duration(payload["rows"][0]["host_self_ns"])],
+    "kernels": lambda payload: [format_duration(payload["rows"][0]["total_ns"])],
+    "overview": lambda payload: [format_duration(payload["average"]["duration_ns"])] if payload["average"] else [],
 }
 """Beside the headline: numbers of an answer, as the page writes them."""
 
@@ -85,13 +85,13 @@ def test_the_page_says_the_numbers_of_the_answer(
     found = answers(embedded_data(report.read_text(encoding="utf-8")))
     page = open_report(report, ASKED[run][0])
     for slug in ASKED[run]:
-        said = next(body["payload"] for (path, _), (_, body) in found.items() if path == f"view/{slug}")
+        payload = next(body["payload"] for (path, _), (_, body) in found.items() if path == f"view/{slug}")
         # What follows the first sentence of an answer may stand elsewhere on the page.
-        headline = "".join(phrase["text"] for phrase in said["headline"]).partition(". ")[0]
+        headline = "".join(phrase["text"] for phrase in payload["headline"]).partition(". ")[0]
         assert re.search(r"\d", headline) or slug in NUMBERS, headline
         go(page, {"view": slug, "run": run})
         expect(page.locator("h1").first).to_contain_text(headline)
-        for number in NUMBERS[slug](said) if slug in NUMBERS else ():
+        for number in NUMBERS[slug](payload) if slug in NUMBERS else ():
             expect(page.locator("body")).to_contain_text(number)
 
 

@@ -312,11 +312,13 @@ def test_a_run_is_compared_with_the_most_similar_one_or_with_none(
 
 def write_accelerator_run(folder: Path, kind: str) -> None:
     """Write a run of Gaudi or Ascend; both record the same operators, which PyTorch names alike on all devices."""
-    drawn = json.loads(gaudi.content()) if kind == "gaudi" else {"traceEvents": ascend.events()}
-    thread = next(each for each in drawn["traceEvents"] if each["ph"] == "X")
+    recorded = json.loads(gaudi.content()) if kind == "gaudi" else {"traceEvents": ascend.events()}
+    thread = next(each for each in recorded["traceEvents"] if each["ph"] == "X")
     same = [{**thread, "cat": "cpu_op", "name": f"aten::op_{i}", "args": {}} for i in range(40)]
     folder.mkdir()
-    (folder / "w.pt.trace.json").write_text(json.dumps({**drawn, "traceEvents": [*drawn["traceEvents"], *same]}))
+    (folder / "w.pt.trace.json").write_text(
+        json.dumps({**recorded, "traceEvents": [*recorded["traceEvents"], *same]})
+    )
 
 
 @pytest.mark.parametrize("loaded", [True, False])

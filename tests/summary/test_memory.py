@@ -36,7 +36,7 @@ def leaking(on: str, also: str = "") -> Events:
     return [*map(event, STEPS.splitlines()), *memory("\n".join([*lines, also]))]
 
 
-def said(folder: Path, *ranks: Events) -> list[str]:
+def read_headline(folder: Path, *ranks: Events) -> list[str]:
     for number, events in enumerate(ranks):
         (folder / f"w{number}.1.pt.trace.json").write_bytes(document(events, deviceProperties=CARDS))
     found = ttp.open(str(folder)).run().summary().memory
@@ -95,5 +95,5 @@ def test_it_is_said_where_it_holds_and_not_where_it_is_false(case: str, tmp_path
     holds, start, other = SAID[case]
     for name in ("holds", "other"):
         (tmp_path / name).mkdir()
-    assert [line for line in said(tmp_path / "holds", *holds) if line.startswith(start)]
-    assert not [line for line in said(tmp_path / "other", *other) if line.startswith(start)]
+    assert [line for line in read_headline(tmp_path / "holds", *holds) if line.startswith(start)]
+    assert not [line for line in read_headline(tmp_path / "other", *other) if line.startswith(start)]

@@ -89,10 +89,10 @@ def test_of_an_engine_it_says_the_rate_and_what_to_set(tmp_path: Path) -> None:
 def test_what_to_start_with_is_said_of_what_holds_the_engine_back(slow_scheduler: bool, tmp_path: Path) -> None:
     faults = dict.fromkeys(range(9, 400, 9), ("scheduler", 6000)) if slow_scheduler else {}
     (tmp_path / "rank0.1.pt.trace.json").write_bytes(serving_document(Workload(faults=faults)))
-    said = [each for each in ttp.open(str(tmp_path)).run().summary().headline if each.startswith("Start here: ")]
-    assert len(said) == 1
-    assert ("turn on asynchronous scheduling" in said[0]) == slow_scheduler
-    assert ("requests at once (`--max-num-seqs`)" in said[0]) == (not slow_scheduler)
+    advice = [each for each in ttp.open(str(tmp_path)).run().summary().headline if each.startswith("Start here: ")]
+    assert len(advice) == 1
+    assert ("turn on asynchronous scheduling" in advice[0]) == slow_scheduler
+    assert ("requests at once (`--max-num-seqs`)" in advice[0]) == (not slow_scheduler)
 
 
 def test_of_ranks_that_run_an_engine_it_begins_with_their_rate(tmp_path: Path) -> None:
@@ -218,8 +218,10 @@ def test_a_part_below_a_nanosecond_is_not_listed(log: ttp.Log) -> None:
     found = log[JOB].summary()
     assert found.step is not None
     parts = {**found.step.breakdown, "memset": 1 / 12, "memcpy": 1.0}
-    said = as_markdown(msgspec.structs.replace(found, step=msgspec.structs.replace(found.step, breakdown=parts)))
-    assert "memset" not in said and "memcpy 1.00 ns" in said
+    markdown = as_markdown(
+        msgspec.structs.replace(found, step=msgspec.structs.replace(found.step, breakdown=parts))
+    )
+    assert "memset" not in markdown and "memcpy 1.00 ns" in markdown
 
 
 def test_why_there_is_no_advice_names_the_worker_of_which_it_is_said() -> None:
@@ -246,8 +248,8 @@ def test_steps_that_averages_leave_out_are_told(tmp_path: Path) -> None:
         now += wait + 8000
     (tmp_path / "worker.pt.trace.json").write_bytes(document(events))
     summary = ttp.open(str(tmp_path)).run().summary()
-    said = "Steps 4, 8 and 12 take 5.95 ms more than a typical step (8.05 ms), mostly in load_batch."
-    assert said in summary.headline
+    expected = "Steps 4, 8 and 12 take 5.95 ms more than a typical step (8.05 ms), mostly in load_batch."
+    assert expected in summary.headline
     shown = as_markdown(summary)
     assert "## A typical step takes 8.05 ms" in shown
     assert "kernels run for 98.1% of the time in typical steps" in shown
@@ -258,8 +260,10 @@ def test_odd_steps_of_a_job_are_told_of_the_rank_that_bounds_it(tmp_path: Path) 
     for rank in (0, 1):
         (tmp_path / f"node0_{rank}.1.pt.trace.json").write_bytes(job.file(rank))
     found = ttp.open(str(tmp_path)).run().summary()
-    said = f"{found.bound_worker}: Step 5 takes 40.0 ms more than a typical step ("
-    assert any(each.startswith(said) and each.endswith("mostly in save_checkpoint.") for each in found.headline)
+    expected = f"{found.bound_worker}: Step 5 takes 40.0 ms more than a typical step ("
+    assert any(
+        each.startswith(expected) and each.endswith("mostly in save_checkpoint.") for each in found.headline
+    )
     assert found.devices is not None and (found.devices.at_least, found.devices.devices) == (2, 2)
 
 

@@ -1,4 +1,4 @@
-"""Sentences that claim who, why or how much: what is said where one holds, and where one thing makes it false."""
+"""Claims: sentences about who, why, or how much, with a trace where each holds and one where it is false."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView, parse_params
 from torch_tb_profiler.views import find_view
 
-Said = Callable[[], str]
-"""Returns all that is said of a recording."""
+ReadSentences = Callable[[], str]
+"""Builds a recording and returns every sentence about it."""
 
 
 class Claim(NamedTuple):
-    """A sentence by its template: `says` is said of a recording where it holds, and not of the other one."""
+    """A sentence by its template: `says` is among the sentences where it holds, and not among those of `other`."""
 
     template: str
     says: str
-    holds: Said
+    holds: ReadSentences
     false_if: str
-    other: Said
+    other: ReadSentences
 
 
 def templates_of(module: ModuleType) -> Iterator[str]:
@@ -56,7 +56,7 @@ def templates_of(module: ModuleType) -> Iterator[str]:
             )
 
 
-def said_by(slug: str, trace: Trace) -> str:
+def read_sentences(slug: str, trace: Trace) -> str:
     """Return every sentence of the answer of a view about one trace."""
     view = find_view(slug)
     assert isinstance(view, TraceView)

@@ -33,7 +33,7 @@ from torch_tb_profiler.session.jobs import Loaded, LoadRequest, analyze, load_fi
 REPORT_BYTES = 3_500_000
 """Of answers: what is left of 5 MB beside the page."""
 
-Said = Any
+Payload = Any
 """A payload as JSON values, or the message of an error."""
 
 
@@ -91,7 +91,7 @@ class Surfaces:
         self.log = ttp.Log(session)
         self.reports: dict[str, Contents] = {}
 
-    def answered(self, slug: str, run: str) -> Said:
+    def answered(self, slug: str, run: str) -> Payload:
         """Return what the session itself says."""
         try:
             answer = self.session.view(slug, run, wait=True)
@@ -102,15 +102,15 @@ class Surfaces:
             return answer.state.error.message
         return json.loads(answer.payload)
 
-    def http(self, slug: str, run: str) -> Said:
+    def http(self, slug: str, run: str) -> Payload:
         body = json.loads(self.client.get(f"/view/{slug}", query_string={"run": run}).data)
         return body["error"]["message"] if "error" in body else body["payload"]
 
-    def command_line(self, slug: str, run: str) -> Said:
+    def command_line(self, slug: str, run: str) -> Payload:
         code, out, err = self.command("view", slug, str(self.path), "--run", run)
         return json.loads(out) if code == 0 else err.partition("\n")[0]
 
-    def python(self, slug: str, run: str) -> Said:
+    def python(self, slug: str, run: str) -> Payload:
         try:
             result = getattr(self.log[run], slug)()
         except ProfilerError as error:
@@ -120,13 +120,13 @@ class Surfaces:
         assert type(result.data) is result._view.payload
         return result.to_dict()
 
-    def agent(self, slug: str, run: str) -> Said:
+    def agent(self, slug: str, run: str) -> Payload:
         try:
             return json.loads(self.tools.view(slug, run))["answer"]
         except ProfilerError as error:
             return error.message
 
-    def report(self, slug: str, run: str) -> Said:
+    def report(self, slug: str, run: str) -> Payload:
         """Return the report, or what its command says if there is none."""
         if isinstance(reason := self.answered("overview", run), str):
             return reason
@@ -163,6 +163,6 @@ def agrees(part: Any, whole: Any) -> bool:
     return bool(part == whole)
 
 
-def shorten(payload: Said) -> Said:
+def shorten(payload: Payload) -> Payload:
     """Shorten a payload as an agent gets it."""
     return payload if isinstance(payload, str) else without_links(payload)

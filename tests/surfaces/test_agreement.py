@@ -21,7 +21,7 @@ MIN_CONTRADICTION = 0.01
 """Step times of two views that differ by less than this ratio are the same: one rounds, the other replays."""
 
 
-class Said:
+class ViewFigures:
     """What the views say of a worker, as plain values; None where a view has nothing to say."""
 
     def __init__(self, surfaces: Surfaces, run: str, worker: str) -> None:
@@ -121,7 +121,7 @@ def test_no_two_views_of_a_real_run_contradict_each_other(surfaces: Surfaces) ->
     found = []
     for run in surfaces.log:
         first = next(iter(surfaces.log[run].workers))
-        found += [f"{run}: {each}" for each in Said(surfaces, run, first).contradictions()]
+        found += [f"{run}: {each}" for each in ViewFigures(surfaces, run, first).contradictions()]
     assert found == []
 
 

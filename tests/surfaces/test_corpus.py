@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from tests.corpus import real_traces
-from tests.surfaces.asking import Said, Surfaces, agrees, shorten
+from tests.surfaces.asking import Payload, Surfaces, agrees, shorten
 from torch_tb_profiler.cli.report import MAX_BYTES as MAX_REPORT_BYTES
 from torch_tb_profiler.report import ReportInfo, page
 from torch_tb_profiler.summary import MAX_BYTES, Summary
@@ -20,7 +20,7 @@ from torch_tb_profiler.views import SLUGS
 
 pytestmark = real_traces.MARKS
 
-ASKED: dict[str, Callable[[Surfaces, str, str], Said]] = {
+ASKED: dict[str, Callable[[Surfaces, str, str], Payload]] = {
     "HTTP": Surfaces.http,
     "command line": Surfaces.command_line,
     "Python": Surfaces.python,
@@ -30,11 +30,11 @@ ASKED: dict[str, Callable[[Surfaces, str, str], Said]] = {
 
 
 @pytest.fixture(scope="module")
-def session_answer(surfaces: Surfaces) -> Callable[[str, str], Said]:
+def session_answer(surfaces: Surfaces) -> Callable[[str, str], Payload]:
     """Return what the session says of a view of a run: the payload, or why there is none."""
 
     @cache
-    def session_answer(slug: str, run: str) -> Said:
+    def session_answer(slug: str, run: str) -> Payload:
         return surfaces.answered(slug, run)
 
     for run in surfaces.session.catalog.runs:
@@ -47,7 +47,7 @@ def session_answer(surfaces: Surfaces) -> Callable[[str, str], Said]:
 @pytest.mark.parametrize("slug", SLUGS)
 @pytest.mark.parametrize("surface", ASKED)
 def test_every_surface_says_the_same_numbers(
-    surfaces: Surfaces, session_answer: Callable[[str, str], Said], surface: str, slug: str
+    surfaces: Surfaces, session_answer: Callable[[str, str], Payload], surface: str, slug: str
 ) -> None:
     shown = 0
     for run in surfaces.log:
@@ -74,9 +74,9 @@ def test_a_summary_says_the_numbers_of_the_views(surfaces: Surfaces) -> None:
         markdown = surfaces.command("summary", str(surfaces.path), "--run", run)[1]
         assert max(len(text.encode()), len(markdown.encode())) <= MAX_BYTES, run
         assert surfaces.tools.summary(run) == markdown, run
-        said = msgspec.json.decode(text, type=Summary)
+        summary = msgspec.json.decode(text, type=Summary)
         step = surfaces.log[run].summary().step
-        check_agreement(said, answers(surfaces, run, said.span), run, late=step.left_out if step else [])
+        check_agreement(summary, answers(surfaces, run, summary.span), run, late=step.left_out if step else [])
         summed += 1
     assert summed > 70
 
@@ -93,20 +93,20 @@ def answers(surfaces: Surfaces, run: str, span: str) -> dict[str, list[Any]]:
     return found
 
 
-def check_agreement(said: Summary, views: dict[str, list[Any]], run: str, late: list[str]) -> None:
+def check_agreement(summary: Summary, views: dict[str, list[Any]], run: str, late: list[str]) -> None:
     """Check a summary against the views, without the steps of the `late` workers, which it doesn't average."""
     complete = [each for each in views["overview"] if each["average"] is not None]
     averages = [each["average"] for each in complete if each["worker"] not in late]
-    assert (said.step is None) == (not averages), run
-    if said.step is not None:
-        assert said.step.mean_ns == pytest.approx(sum(each["duration_ns"] for each in averages) / len(averages))
-        known = [time for time in said.step.breakdown.values() if time is not None]
-        assert sum(known) <= said.step.mean_ns * 1.000001, run
-    assert said.read == len(views["overview"]) <= said.workers, run
+    assert (summary.step is None) == (not averages), run
+    if summary.step is not None:
+        assert summary.step.mean_ns == pytest.approx(sum(each["duration_ns"] for each in averages) / len(averages))
+        known = [time for time in summary.step.breakdown.values() if time is not None]
+        assert sum(known) <= summary.step.mean_ns * 1.000001, run
+    assert summary.read == len(views["overview"]) <= summary.workers, run
     for listed, table, rows, time in (
-        (said.operators, "operators", "rows", ("device_self_ns", "host_self_ns")),
-        (said.kernels, "kernels", "rows", ("total_ns",)),
-        (said.modules, "modules", "classes", ("device_self_ns",)),
+        (summary.operators, "operators", "rows", ("device_self_ns", "host_self_ns")),
+        (summary.kernels, "kernels", "rows", ("total_ns",)),
+        (summary.modules, "modules", "classes", ("device_self_ns",)),
     ):
         sums = [of_names(views[table], rows, each) for each in time]
         most = next((each for each in sums if any(spent for _, spent in each)), None)
@@ -118,7 +118,7 @@ def check_agreement(said: Summary, views: dict[str, list[Any]], run: str, late: 
         for device in each["devices"]
         if device["peak_allocated"] is not None
     ]
-    assert (said.memory.peak_bytes if said.memory else None) == (max(peaks)[1] if peaks else None), run
+    assert (summary.memory.peak_bytes if summary.memory else None) == (max(peaks)[1] if peaks else None), run
 
 
 def of_names(payloads: list[Any], rows: str, time: str) -> list[tuple[int, int]]:
@@ -130,7 +130,7 @@ def of_names(payloads: list[Any], rows: str, time: str) -> list[tuple[int, int]]
     return sorted(((calls, spent) for calls, spent in sums.values() if spent), key=lambda each: -each[1])
 
 
-def test_a_report_of_every_run_fits(surfaces: Surfaces, session_answer: Callable[[str, str], Said]) -> None:
+def test_a_report_of_every_run_fits(surfaces: Surfaces, session_answer: Callable[[str, str], Payload]) -> None:
     made = 0
     for run in surfaces.log:
         if not isinstance(session_answer("overview", run), str):

@@ -89,10 +89,10 @@ def test_answers_speak_of_iterations(log: Path, run: str) -> None:
             session.view("idle", run, params={"step": "none"}, wait=True)
         spoken["error"] = [error.value.message, error.value.hint or ""]
     assert {*SHOWN, "trace/event", "diff"} <= spoken.keys()
-    found = [(view, text) for view, said in spoken.items() for text in said if STEP.search(text)]
+    found = [(view, text) for view, joined in spoken.items() for text in joined if STEP.search(text)]
     assert not found, found
-    said = "\n".join(text for each in spoken.values() for text in each)
-    assert "average iteration" in said and ("Iterations" in spoken["trace"])
+    joined = "\n".join(text for each in spoken.values() for text in each)
+    assert "average iteration" in joined and ("Iterations" in spoken["trace"])
 
 
 @pytest.mark.parametrize("run", ["vllm", "ranks"])

@@ -11,7 +11,7 @@ import pytest
 from tests.support.random_jobs.plan import draw_plan
 from tests.support.random_jobs.surfaces import RANK_VIEWS, JobSurfaces
 from tests.support.random_jobs.truth import JobTruth
-from tests.surfaces.asking import Remembering, Said, Surfaces, agrees, shorten
+from tests.surfaces.asking import Payload, Remembering, Surfaces, agrees, shorten
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root
 from torch_tb_profiler.views import SLUGS
@@ -22,7 +22,7 @@ SEEDS = (0, 5, 227)
 SHOWN = [slug for slug in ("distributed", "critical_path/ranks", *RANK_VIEWS) if slug != "roofline"]
 """What people see: the simulation records no shapes, without which there is no roofline."""
 
-ASKED: dict[str, Callable[[Surfaces, str, str], Said]] = {
+ASKED: dict[str, Callable[[Surfaces, str, str], Payload]] = {
     "HTTP": Surfaces.http,
     "command line": Surfaces.command_line,
     "Python": Surfaces.python,
@@ -48,7 +48,7 @@ def job(
         yield JobSurfaces(truth), Surfaces(session, folder)
 
 
-def answers_judged(judged: JobSurfaces, slug: str) -> Said:
+def answers_judged(judged: JobSurfaces, slug: str) -> Payload:
     return json.loads(msgspec.json.encode(judged.answer(slug, judged.workers[0])))
 
 

@@ -26,16 +26,16 @@ def numbers(payload: object) -> Float64:
     return np.unique(np.concatenate([held / count for count in steps]))
 
 
-def unheld(held: Float64, said: str) -> Iterator[str]:
+def unheld(held: Float64, text: str) -> Iterator[str]:
     """Yield the figures of a sentence that stand for none of these numbers."""
-    for figure in _FIGURE.finditer(said):
+    for figure in _FIGURE.finditer(text):
         value, unit = figure[1].replace(",", ""), figure[3]
         parse = parse_bytes if unit.endswith("B") else parse_duration
         about = parse(f"{value} {unit}")
         digit = parse(f"1 {unit}") / 10 ** len(figure[2] or "")
         # Of the last digit, and how floats are rounded.
         below = above = 0.501 * digit
-        if bound := _BOUND.search(said[: figure.start()]):
+        if bound := _BOUND.search(text[: figure.start()]):
             below, above = (1.001 * digit, 0.001 * digit) if bound[1] else (0.001 * digit, 1.001 * digit)
         near = np.searchsorted(held, about - below)
         if near == len(held) or held[near] > about + above:

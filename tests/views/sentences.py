@@ -50,10 +50,10 @@ def sentences(corpus: Path, beyond: list[Row] | None = None) -> Iterator[Row]:
             continue
         for tab in all_tabs():
             payload = _answer(tab, files)
-            said: dict[str, str] = {}
+            fields: dict[str, str] = {}
             for field, sentence in texts(payload):
-                said.setdefault(sentence, field)
-            rows = [(folder.name, tab.slug, field, sentence) for sentence, field in said.items()]
+                fields.setdefault(sentence, field)
+            rows = [(folder.name, tab.slug, field, sentence) for sentence, field in fields.items()]
             if beyond is not None and rows:
                 held = numbers(payload)
                 beyond += [row for row in rows if any(unheld(held, row[3]))]
@@ -97,7 +97,7 @@ def texts(payload: object, field: str = "") -> Iterator[tuple[str, str]]:
 def read_table() -> list[Row]:
     with TABLE.open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file, dialect="excel-tab"))
-    return [(run, view, field, said) for run, view, field, said in rows[1:]]
+    return [(run, view, field, sentence) for run, view, field, sentence in rows[1:]]
 
 
 if __name__ == "__main__":

@@ -59,8 +59,8 @@ def _pairs(parts: list[str], values: Mapping[str, str]) -> Iterator[tuple[str, s
     """Yield each bound at the end of a part, or said by an expression in some case, and the expression after."""
     for before, after in zip(parts, parts[1:], strict=False):
         expression = values.get(after, after)
-        said = [_BOUND.search(before), *map(_BOUND.search, re.findall(r"'([^']*)'", values.get(before, before)))]
-        for found in said:
+        text = [_BOUND.search(before), *map(_BOUND.search, re.findall(r"'([^']*)'", values.get(before, before)))]
+        for found in text:
             if found is not None and _FIGURE.search(expression):
                 yield found[1].lower(), expression
 

@@ -112,14 +112,14 @@ def test_the_counter_of_utilization_is_the_figure_too(trace: Trace) -> None:
 
 def test_a_headline_has_the_figure_of_its_word(trace: Trace) -> None:
     tabs = [tab for tab in all_tabs() if isinstance(tab.view, TraceView) and tab.reason(trace) is None]
-    said = [
+    text = [
         (tab.slug, word, share)
         for tab in tabs
         for word, share in re.findall(
             r"\b(busy|utilization)\b(?: is| for)? ([\d.]+%)", words(ask(trace, tab.slug)["headline"])
         )
     ]
-    assert set(said) == {(slug, "busy", "95.5%") for slug in ("overview", "trace", "idle")}
+    assert set(text) == {(slug, "busy", "95.5%") for slug in ("overview", "trace", "idle")}
 
 
 def test_where_the_two_differ_the_second_says_why(trace: Trace) -> None:

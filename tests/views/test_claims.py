@@ -100,7 +100,7 @@ def test_a_claim_is_made_where_it_holds_and_not_where_it_is_false(claim: Claim) 
 def test_every_template_has_a_recording_that_makes_it_false(view: str) -> None:
     """A template that is new here needs one, too; what claims nothing is listed with the reason."""
     words, table = TABLES[view]
-    said = {template for module in words for template in templates_of(module)}
+    text = {template for module in words for template in templates_of(module)}
     listed = {*(claim.template for claim in table.CLAIMS), *table.NO_CLAIMS}
-    assert sorted(said ^ listed) == []
+    assert sorted(text ^ listed) == []
     assert not {claim.template for claim in table.CLAIMS} & table.NO_CLAIMS.keys()

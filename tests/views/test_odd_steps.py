@@ -39,7 +39,7 @@ CHECKPOINT = "host user_annotation save_checkpoint {start} {extra}\nhost cpu_op 
 
 def test_a_checkpoint_is_one_step_and_not_each() -> None:
     trace = draw_training(0, 0, 0, 300_000, 0, 0, inside=CHECKPOINT)
-    said = "Step 3 takes 300 ms more than a typical step (10.0 ms), mostly in save_checkpoint."
+    text = "Step 3 takes 300 ms more than a typical step (10.0 ms), mostly in save_checkpoint."
     overview, idle, path = (ask(trace, slug) for slug in ("overview", "idle", "critical_path"))
     assert overview["average"]["duration_ns"] == 10_000_000
     assert words(overview["headline"]).startswith("GPU 0 is idle for 20% of a typical step")
@@ -49,7 +49,7 @@ def test_a_checkpoint_is_one_step_and_not_each() -> None:
     assert path["path"]["duration_ns"] == pytest.approx(10_000_000, abs=20)
     assert (path["path"]["steps"], path["path"]["odd"]) == (5, ["3"])
     for view in (overview, idle, path):
-        assert said in words(view["explanation"]), words(view["explanation"])
+        assert text in words(view["explanation"]), words(view["explanation"])
     for each in advice(trace):
         assert each.gain is None or each.gain.ns <= 2_000_000
         assert each.finding.subject != "save_checkpoint"

@@ -34,15 +34,15 @@ SAID = "Between the first step and the last, {} of the time is outside of steps 
 def test_an_evaluation_between_two_steps_is_named(slug: str) -> None:
     """Four steps of 10 ms, and 40 ms after the second: half of 80 ms."""
     trace = draw_training(0, 40_000, 0, 0, inside="host user_annotation evaluate")
-    said = words(ask(trace, slug)["explanation"])
-    assert SAID.format("50%", "40.0 ms, mostly in evaluate") in said, said
-    assert "It follows step 1; averages of steps don't count it." in said
+    text = words(ask(trace, slug)["explanation"])
+    assert SAID.format("50%", "40.0 ms, mostly in evaluate") in text, text
+    assert "It follows step 1; averages of steps don't count it." in text
 
 
 def test_of_several_stretches_the_longest_is_placed() -> None:
     trace = draw_training(10_000, 20_000, 10_000, 0, inside="host user_annotation evaluate")
-    said = words(ask(trace, "overview")["explanation"])
-    assert SAID.format("50%", "40.0 ms, mostly in evaluate") + "The longest stretch follows step 1;" in said
+    text = words(ask(trace, "overview")["explanation"])
+    assert SAID.format("50%", "40.0 ms, mostly in evaluate") + "The longest stretch follows step 1;" in text
 
 
 def test_a_pause_in_which_nothing_is_recorded_has_no_name() -> None:
@@ -52,5 +52,5 @@ def test_a_pause_in_which_nothing_is_recorded_has_no_name() -> None:
 
 @pytest.mark.parametrize("pauses", [(0, 0, 0, 0), (0, 1500, 0, 0), (0, 0, 0, 40_000)])
 def test_little_time_between_steps_or_time_after_the_last_is_not_said(pauses: tuple[int, ...]) -> None:
-    said = words(ask(draw_training(*pauses, inside="host user_annotation evaluate"), "overview")["explanation"])
-    assert "outside of steps" not in said
+    text = words(ask(draw_training(*pauses, inside="host user_annotation evaluate"), "overview")["explanation"])
+    assert "outside of steps" not in text

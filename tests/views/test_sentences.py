@@ -20,9 +20,9 @@ NOUNS = "step|kernel|call|operator|collective|allocation|rank|slice|module|copy|
 def test_every_sentence_is_the_one_that_was_read(corpus: Path) -> None:
     """After a change of words: `python -m tests.views.sentences`, and read what differs."""
     beyond: list[Row] = []
-    said, read = list(sentences(corpus, beyond)), read_table()
-    assert [row for row in said if row not in set(read)] == []
-    assert said == read
+    found, read = list(sentences(corpus, beyond)), read_table()
+    assert [row for row in found if row not in set(read)] == []
+    assert found == read
     assert [row for row in beyond if not any(re.search(where, " ".join(row[1:])) for where in ELSEWHERE)] == []
 
 

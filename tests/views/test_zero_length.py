@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.claims import said_by
+from tests.support.claims import read_sentences
 from tests.support.traces import draw
 
 ZERO = """
@@ -12,7 +12,7 @@ gpu0  kernel           k               0  0  stream=7
 
 
 def test_a_step_without_time_is_a_complete_step() -> None:
-    overview, idle = said_by("overview", draw(ZERO)), said_by("idle", draw(ZERO))
+    overview, idle = read_sentences("overview", draw(ZERO)), read_sentences("idle", draw(ZERO))
     assert "No time passes in the step." in overview
     assert "1 complete step recorded." in overview
     assert "No advice: no time passes in steps." in overview

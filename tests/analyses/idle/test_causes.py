@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analyses.idle.drawn import find_draining_calls, idle
+from tests.analyses.idle.idle_traces import find_draining_calls, idle
 from tests.support.traces import draw
 from torch_tb_profiler.model.trace import Trace
 

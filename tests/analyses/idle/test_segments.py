@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from tests.analyses.idle.drawn import find_draining_calls, idle
+from tests.analyses.idle.idle_traces import find_draining_calls, idle
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.idle.device_time import device_step_times
 from torch_tb_profiler.analyses.schedule.gaps import default_device

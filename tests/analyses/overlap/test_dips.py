@@ -93,14 +93,14 @@ def test_a_low_clock_in_few_of_the_dips_does_not_explain_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "unusual", "usual", "said"),
+    ("name", "unusual", "usual", "wanted"),
     [
         ("Temperature (Sensor junction) (C)", 98, 90, "heat: the GPU is hotter in 5 of 5 dips"),
         ("GPU Memory Allocated (VRAM%)", 96, 80, "memory pressure: memory is nearly full in 5 of 5 dips"),
     ],
 )
-def test_heat_and_full_memory_are_named_as_such(name: str, unusual: int, usual: int, said: str) -> None:
-    assert said in headline(dips(OVERLAP, spread(DIPS, unusual, usual), name=name))
+def test_heat_and_full_memory_are_named_as_such(name: str, unusual: int, usual: int, wanted: str) -> None:
+    assert wanted in headline(dips(OVERLAP, spread(DIPS, unusual, usual), name=name))
     below = {"Temperature (Sensor junction) (C)": 94, "GPU Memory Allocated (VRAM%)": 94}[name]
     assert dips(OVERLAP, spread(DIPS, below, usual), name=name).signals[0].dips_with == 0
 

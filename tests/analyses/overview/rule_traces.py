@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tests.analyses.overview.drawn import BACKWARD, card, steps, work
+from tests.analyses.overview.advice_traces import BACKWARD, card, steps, work
 from tests.analyses.overview.kernel_calls import (
     ALIGN8,
     H100,
@@ -36,8 +36,8 @@ class Three(NamedTuple):
 
 def picture(*lines: str, more: list[dict[str, Any]] | None = None, **metadata: Any) -> Document:
     """Return a trace file of drawn lines, after a step of 10 ms, and of further events."""
-    drawn = "\n".join((steps(1), *lines)).splitlines()
-    return {"traceEvents": [*(event(line) for line in drawn if line.strip()), *(more or [])], **metadata}
+    content = "\n".join((steps(1), *lines)).splitlines()
+    return {"traceEvents": [*(event(line) for line in content if line.strip()), *(more or [])], **metadata}
 
 
 END = work(9_000, 1_000, 8_900, 99)
@@ -56,10 +56,10 @@ def draw_loading(kind: str, wait: int, after: str = work(300, 9_700, 250, 1)) ->
 
 def trainer(wait: int) -> Document:
     """Draw two microseconds between two batches, of which so many are waits."""
-    drawn = cycle([Batch(load=2, work=98)])
-    (end,) = [each for each in drawn if each["name"] == "event/dataloader" and each["ph"] == "E"]
+    content = cycle([Batch(load=2, work=98)])
+    (end,) = [each for each in content if each["name"] == "event/dataloader" and each["ph"] == "E"]
     end["ts"] += wait - 2
-    return {"traceEvents": drawn}
+    return {"traceEvents": content}
 
 
 def draw_start(duration: int, after: str = BEGIN) -> Document:
@@ -126,12 +126,12 @@ def draw_code(last: int, launch: int = 108) -> Document:
 
 def draw_eager_engine(linked: int, ahead: int = 6) -> Document:
     """Draw the launches of `draw_launches` in two iterations of an inference engine, ten in each."""
-    drawn = draw_launches(linked, ahead)
+    content = draw_launches(linked, ahead)
     label = "host user_annotation execute_context_0(0)_generation_8(8)"
     labels = [event(f"{label} {start} 3000") for start in (250, 3_260)]
-    is_step = [each["name"].startswith("ProfilerStep") for each in drawn["traceEvents"]]
-    events = [each for each, step in zip(drawn["traceEvents"], is_step, strict=True) if not step]
-    return {**drawn, "traceEvents": [*labels, *events]}
+    is_step = [each["name"].startswith("ProfilerStep") for each in content["traceEvents"]]
+    events = [each for each, step in zip(content["traceEvents"], is_step, strict=True) if not step]
+    return {**content, "traceEvents": [*labels, *events]}
 
 
 def draw_copies(memory_kind: str, kernel: int) -> Document:
@@ -165,8 +165,8 @@ def stalling(*marks: str) -> Document:
             work(at + length - 9_990, 9_900, at + length - 9_995, number + 1),
         ]
         at += length
-    drawn = "\n".join(lines).splitlines()
-    return {"traceEvents": [event(line) for line in drawn]}
+    content = "\n".join(lines).splitlines()
+    return {"traceEvents": [event(line) for line in content]}
 
 
 QUICK = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
@@ -253,11 +253,11 @@ def serial_copy(memory_kind: str, stream: int = 7, kernel: int = 5_000) -> Docum
 
 def offloaded(sent: int, to: str = "Pinned", update: int = 12) -> Document:
     """`serial_copy` of 4000 bytes after an update of parameters, and a copy of `sent` bytes to the host before."""
-    drawn = serial_copy(to)
-    drawn["traceEvents"][-2]["args"]["bytes"] = 4000
+    content = serial_copy(to)
+    content["traceEvents"][-2]["args"]["bytes"] = 4000
     sending = "gpu0 gpu_memcpy Memcpy~DtoH~(Device~->~Pinned) 8 2 stream=9 bytes={}"
     mark = f"host user_annotation Optimizer.step#DeepSpeedCPUAdam.step 6 {update}"
-    return {**drawn, "traceEvents": [event(mark), event(sending.format(sent)), *drawn["traceEvents"]]}
+    return {**content, "traceEvents": [event(mark), event(sending.format(sent)), *content["traceEvents"]]}
 
 
 def cpu_optimizer(parameters: int, name: str = "Optimizer.step#AdamW.step", others: int = 500) -> Document:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analyses.overview.drawn import BACKWARD, card, given, ids, share, steps, work
+from tests.analyses.overview.advice_traces import BACKWARD, card, get_advice, ids, share, steps, work
 from tests.support.traces import draw
 from torch_tb_profiler.model.trace import Trace
 
@@ -47,20 +47,20 @@ def test_all_reduce_that_nothing_hides(time: int, gain: float | None) -> None:
     ],
 )
 def test_other_communication_is_no_matter_of_gradients(lines: tuple[str, ...]) -> None:
-    assert given(draw_exchange(*lines), "communication") is None
+    assert get_advice(draw_exchange(*lines), "communication") is None
 
 
 @pytest.mark.parametrize(
     "name", ["ncclDevKernel_AllGather_RING_LL", "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL"]
 )
 def test_fsdp_is_advised_to_prefetch_not_to_accumulate(name: str) -> None:
-    found = given(draw_exchange(FSDP, BACKWARD, talk(4_000, name)), "communication")
+    found = get_advice(draw_exchange(FSDP, BACKWARD, talk(4_000, name)), "communication")
     assert found is not None and found.finding.case == "fsdp"
 
 
 def test_less_communication_shortens_no_step_in_which_the_host_never_waits() -> None:
     trace = draw("\n".join([steps(1), work(500, 1_500, 100, 1, "gemm"), DDP, BACKWARD, talk(4_000)]))
-    assert given(trace, "communication") is None
+    assert get_advice(trace, "communication") is None
 
 
 # ---- waiting for a rank ---------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ def collectives(*times: int, size: int | None = None) -> Trace:
 def test_a_collective_far_longer_than_its_like_waits_for_a_rank() -> None:
     trace = collectives(100, 100, 100, 4_000)
     assert share(trace, "late_rank") == pytest.approx((4_000 - 300) / 10_000)
-    assert given(trace, "communication") is None
+    assert get_advice(trace, "communication") is None
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_collective_far_longer_than_its_like_waits_for_a_rank() -> None:
 )
 def test_collectives_like_each_other_are_no_waits(times: tuple[int, ...]) -> None:
     trace = collectives(*times)
-    assert given(trace, "late_rank") is None and given(trace, "communication") is not None
+    assert get_advice(trace, "late_rank") is None and get_advice(trace, "communication") is not None
 
 
 @pytest.mark.parametrize(("longest", "advice"), [(900, "communication"), (910, "late_rank")])
@@ -110,8 +110,8 @@ def test_a_collective_that_its_size_does_not_explain_waits_for_a_rank(elements: 
     """16 MB in 4 ms are 4 GB/s; 400 B in 4 ms are a wait. So are 7.2 MB, as 1.9 ms are enough for these, less than
     half of the time; 8 MB need more than half."""
     trace = collectives(4_000, size=elements)
-    assert (given(trace, "late_rank") is not None) == late
-    assert (given(trace, "communication") is not None) == (not late)
+    assert (get_advice(trace, "late_rank") is not None) == late
+    assert (get_advice(trace, "communication") is not None) == (not late)
 
 
 # ---- several devices, other back ends -------------------------------------------------------------------
@@ -127,7 +127,7 @@ def test_data_parallel_matters_on_more_than_one_device(device: int, gain: float 
 
 def test_data_parallel_of_a_busy_device_costs_nothing() -> None:
     trace = draw(f"{steps(1)}\n{PARALLEL}gpu0 kernel k 0 9900 stream=7\ngpu1 kernel k 7000 3000 stream=7")
-    assert given(trace, "data_parallel") is None
+    assert get_advice(trace, "data_parallel") is None
 
 
 @pytest.mark.parametrize(
@@ -149,14 +149,14 @@ def test_nccl_is_advised_to_cards_that_can_and_back_ends_that_are_slow(
     known = {} if capability is None else {"computeMajor": capability[0], "computeMinor": capability[1]}
     picture = f"{steps(1)}\n{DDP}\n{work(500, 1_500, 100, 1)}\nhost2 user_annotation {call} 3000 2000"
     trace = draw(picture, distributedInfo={"backend": backend}, deviceProperties=card(**known))
-    found = given(trace, "nccl_backend")
+    found = get_advice(trace, "nccl_backend")
     assert (found.finding.subject if found else None) == subject
 
 
 def test_nccl_is_no_matter_without_ddp() -> None:
     picture = f"{steps(1)}\n{work(500, 1_500, 100, 1)}\nhost2 user_annotation gloo:all_reduce 3000 2000"
     properties = card(computeMajor=8, computeMinor=0)
-    assert given(draw(picture, deviceProperties=properties), "nccl_backend") is None
+    assert get_advice(draw(picture, deviceProperties=properties), "nccl_backend") is None
 
 
 # ---- Tensor Cores ---------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def product(
 
 def find_advice(picture: str, major: int = 8, minor: int = 0, name: str = "Card") -> str | None:
     trace = draw(picture, deviceProperties=[{"id": 0, "name": name, "computeMajor": major, "computeMinor": minor}])
-    found = given(trace, "mixed_precision")
+    found = get_advice(trace, "mixed_precision")
     return None if found is None else found.finding.case
 
 
@@ -204,7 +204,7 @@ def test_what_is_advised_is_what_the_card_can(major: int, minor: int, name: str,
 
 
 def test_a_card_that_is_not_described_gets_no_advice() -> None:
-    assert given(draw(product()), "mixed_precision") is None
+    assert get_advice(draw(product()), "mixed_precision") is None
 
 
 @pytest.mark.parametrize(("other", "case"), [((8, 0), "tf32"), ((6, 1), None)])
@@ -212,7 +212,7 @@ def test_every_device_that_works_must_have_tensor_cores(other: tuple[int, int], 
     second = {"id": 1, "name": "Card", "computeMajor": other[0], "computeMinor": other[1]}
     picture = f"{product()}\ngpu1 kernel k 310 10 stream=7"
     trace = draw(picture, deviceProperties=[*card(computeMajor=8, computeMinor=0), second])
-    found = given(trace, "mixed_precision")
+    found = get_advice(trace, "mixed_precision")
     assert (found.finding.case if found else None) == case
 
 
@@ -261,7 +261,7 @@ def draw_conversion(
     ],
 )
 def test_conversions_between_layouts_gain_what_they_take(name: str) -> None:
-    found = given(draw_conversion(name), "layout_conversion")
+    found = get_advice(draw_conversion(name), "layout_conversion")
     assert found is not None and found.gain_share == pytest.approx(0.03)
     assert found.gain is not None and (found.gain.measured_ns, found.gain.basis) == (300_000, "share")
     assert found.finding.value == 1
@@ -278,7 +278,7 @@ def test_conversions_between_layouts_gain_what_they_take(name: str) -> None:
     ],
 )
 def test_other_kernels_are_no_matter_of_layout(trace: Trace) -> None:
-    assert given(trace, "layout_conversion") is None
+    assert get_advice(trace, "layout_conversion") is None
 
 
 def test_a_conversion_beside_other_work_gains_nothing() -> None:
@@ -286,7 +286,7 @@ def test_a_conversion_beside_other_work_gains_nothing() -> None:
         "host cuda_runtime cudaLaunchKernel 120 5 correlation=3\ngpu0 kernel k 1900 500 correlation=3 stream=9"
     )
     picture = [steps(1), work(500, 1_400, 100, 1), work(2_000, 300, 110, 2, "nchwToNhwcKernel"), beside, SYNC]
-    assert given(draw("\n".join(picture)), "layout_conversion") is None
+    assert get_advice(draw("\n".join(picture)), "layout_conversion") is None
 
 
 # ---- order ----------------------------------------------------------------------------------------------
@@ -307,6 +307,9 @@ def test_messages_between_stages_of_a_pipeline_are_no_collectives_that_wait() ->
         for i, time in enumerate((100, 100, 100, 900))
     )
     messages = draw_exchange(DDP, BACKWARD, text)
-    assert given(messages, "late_rank") is None and given(messages, "communication") is None
+    assert get_advice(messages, "late_rank") is None and get_advice(messages, "communication") is None
     as_collectives = draw_exchange(DDP, BACKWARD, text.replace("recv", "allreduce"))
-    assert given(as_collectives, "late_rank") is not None or given(as_collectives, "communication") is not None
+    assert (
+        get_advice(as_collectives, "late_rank") is not None
+        or get_advice(as_collectives, "communication") is not None
+    )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.analyses.overview.drawn import BACKWARD, given, measure_share, steps, work
+from tests.analyses.overview.advice_traces import BACKWARD, get_advice, measure_share, steps, work
 from tests.support.simulation.simulator import Action, Host, SimulatedKernel, Simulation, Sync
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.advice import advice, measured_advice
@@ -21,7 +21,7 @@ def test_what_would_be_waited_for_then_is_no_gain() -> None:
     trace = draw(
         f"{STEP}\n{work(15, 8_000, 5, 1)}\n{LOADER.format(at=5_000, wait=4_000)}\n{work(9_105, 800, 9_100, 2)}"
     )
-    found = given(trace, "data_loading")
+    found = get_advice(trace, "data_loading")
     assert found is not None and found.gain is not None
     assert measure_share(found) == pytest.approx((9_000 - 8_015) / 10_000)
     # The second launch comes at 5,105; its kernel follows the first, and the host is done at 6,000.
@@ -42,7 +42,7 @@ def test_a_host_that_is_ahead_gains_nothing_from_faster_kernels() -> None:
     wrapped = "host cpu_op DistributedDataParallel.forward 5 10"
     launch = "host cuda_runtime cudaLaunchKernel 6000 5 correlation=2"
     trace = draw(f"{STEP}\n{BACKWARD}\n{wrapped}\n{work(20, 5_000, 10, 1)}\n{launch}\n{line}")
-    assert given(trace, "communication") is None
+    assert get_advice(trace, "communication") is None
 
 
 def test_code_on_the_host_saves_at_most_what_it_takes_also_while_others_are_awaited() -> None:
@@ -63,7 +63,7 @@ def test_short_code_saves_what_it_takes_after_syncs_too() -> None:
         at = 2_035 * (i // 3) + 610 * (i % 3)
         lines += [f"host cpu_op my_hook {at + 1} 598", work(at + 606, 200, at + 600, i + 1)]
     lines += [f"host cuda_runtime cudaDeviceSynchronize {2_035 * i + 1_826} 204" for i in range(4)]
-    found = given(draw("\n".join(lines)), "short_code")
+    found = get_advice(draw("\n".join(lines)), "short_code")
     assert found is not None and found.gain is not None
     assert found.gain.measured_ns < found.gain.ns - 500_000
     assert found.gain.basis == "what_if" and found.gain.ns == pytest.approx(4 * 600_000 + 8 * 410_000, abs=40_000)
@@ -72,7 +72,7 @@ def test_short_code_saves_what_it_takes_after_syncs_too() -> None:
 def test_a_removed_wait_gains_what_the_critical_path_says_of_its_operator() -> None:
     wait = "host cpu_op aten::item 1000 4010\nhost cuda_runtime cudaStreamSynchronize 1005 4000"
     trace = draw(f"{STEP}\n{work(10, 4_990, 5, 1)}\n{wait}\n{work(6_000, 4_000, 5_990, 2)}")
-    found = given(trace, "synchronization")
+    found = get_advice(trace, "synchronization")
     assert found is not None and found.gain is not None
     (times,) = what_if_curves(trace, ("sync:aten::item",)).tolist()
     assert found.gain.ns == times[0] - times[-1] > 0
@@ -81,7 +81,7 @@ def test_a_removed_wait_gains_what_the_critical_path_says_of_its_operator() -> N
 
 def test_data_loading_gains_what_the_critical_path_says_of_it() -> None:
     trace = draw(f"{STEP}\n{LOADER.format(at=0, wait=4_000)}\n{work(4_110, 5_000, 4_100, 1)}")
-    found = given(trace, "data_loading")
+    found = get_advice(trace, "data_loading")
     assert found is not None and found.gain is not None
     (times,) = what_if_curves(trace, ("data_loading",)).tolist()
     assert found.gain.ns == times[0] - times[-1]
@@ -93,7 +93,7 @@ def test_a_conversion_gains_what_the_host_would_wait_less(late: int, gain: int |
     """600 us of conversion end what the host waits for; a host that comes 10 us before their end gains nothing."""
     device = f"{work(110, 5_000, 100, 1)}\n{work(5_110, 600, 120, 2, 'nchwToNhwcKernel')}"
     wait = f"host cuda_runtime cudaDeviceSynchronize {200 + late} {5_510 - late}"
-    found = given(draw(f"{STEP}\n{device}\n{wait}"), "layout_conversion")
+    found = get_advice(draw(f"{STEP}\n{device}\n{wait}"), "layout_conversion")
     if gain is None:
         assert found is None
     else:
@@ -117,7 +117,7 @@ def test_where_nothing_explains_the_starts_the_share_stays_and_says_so() -> None
     trace = draw(f"{STEP}\n{LOADER.format(at=0, wait=3_000)}\n{work(3_010, 100, 3_000, 1)}\n{late}")
     reason = replay_unavailable_reason(trace)
     assert reason is not None and reason.endswith("of the device work (at least 95% is needed)")
-    found = given(trace, "data_loading")
+    found = get_advice(trace, "data_loading")
     assert found is not None and found.gain is not None
     assert found.gain.basis == "share"
     assert found.gain.ns == found.gain.measured_ns == 3_000_000
@@ -126,7 +126,7 @@ def test_where_nothing_explains_the_starts_the_share_stays_and_says_so() -> None
 def test_without_a_device_the_share_stays() -> None:
     trace = draw(f"{STEP}\n{LOADER.format(at=0, wait=3_000)}")
     assert replay_unavailable_reason(trace) == "no device work is recorded"
-    found = given(trace, "data_loading")
+    found = get_advice(trace, "data_loading")
     assert found is not None and found.gain is not None and found.gain.basis == "share"
 
 
@@ -134,7 +134,7 @@ def test_what_is_not_in_the_schedule_has_no_what_if() -> None:
     kernels = f"{work(10, 9_000, 5, 1)}\n{work(20, 3_000, 15, 2).replace('gpu0', 'gpu1')}"
     trace = draw(f"{STEP}\nhost cpu_op DataParallel.forward 0 100\n{kernels}")
     assert replay_unavailable_reason(trace) is None
-    found = given(trace, "data_parallel")
+    found = get_advice(trace, "data_parallel")
     assert found is not None and found.gain is not None and found.gain.basis == "share"
 
 
@@ -167,7 +167,7 @@ def test_a_host_that_never_waits_saves_no_more_than_the_busiest_stream_leaves() 
             collective = work(at + 9_702, 8_000, at + 96, 10 * step + 2, "ncclDevKernel_AllReduce_Sum_f32")
             lines.append(collective.replace("stream=7", "stream=20"))
         at += end + 20
-    found = given(draw("\n".join(lines)), "synchronization")
+    found = get_advice(draw("\n".join(lines)), "synchronization")
     assert found is None or (found.gain is not None and found.gain.ns <= 120_000)
 
 
@@ -176,6 +176,6 @@ def test_a_wait_saves_what_steps_in_a_row_save_beside_an_odd_one_or_an_evaluatio
     """Each of 6 steps prepares a batch for 2 ms after it has waited; nothing overlaps with what breaks the row."""
     program: list[Action] = [Host("aten::sort", 2_000), SimulatedKernel("gemm", 5_000), Sync()]
     trace = Simulation([program], steps=6, syncs=True, **break_).run().trace(0)
-    found = given(trace, "synchronization")
+    found = get_advice(trace, "synchronization")
     assert found is not None and found.gain is not None
     assert found.gain.ns == pytest.approx(2_000_000, rel=0.05)

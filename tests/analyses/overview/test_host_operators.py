@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.analyses.overview.drawn import steps
+from tests.analyses.overview.advice_traces import steps
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.dominant_frames import main_operator
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analyses.overview.drawn import given, ids, measure_share, share, steps, work
+from tests.analyses.overview.advice_traces import get_advice, ids, measure_share, share, steps, work
 from tests.support.serving import Workload, serve
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.advice import advice
@@ -28,7 +28,7 @@ def test_short_steps_are_launch_bound_by_a_launch_each(gap: int, found: bool) ->
             f"host cuda_runtime cudaLaunchKernel {at + 20} 5 correlation={step + 1}",
             f"gpu0 kernel relu {at + 27} {50 - gap} correlation={step + 1} stream=7",
         ]
-    assert (given(draw("\n".join(lines)), "launch_bound") is not None) == found
+    assert (get_advice(draw("\n".join(lines)), "launch_bound") is not None) == found
 
 
 # ---- data loading ---------------------------------------------------------------------------------------
@@ -45,13 +45,13 @@ def test_advice_is_worth_a_fiftieth_of_the_step(wait: int, gives: bool) -> None:
     ("kind", "case"), [("SingleProcess", "process"), ("MultiProcessing", "same_cpu"), ("Other", "process")]
 )
 def test_workers_are_not_advised_where_there_are_workers(kind: str, case: str) -> None:
-    found = given(draw(f"{STEP}\n{LOADER.format(kind=kind, wait=4_000)}"), "data_loading")
+    found = get_advice(draw(f"{STEP}\n{LOADER.format(kind=kind, wait=4_000)}"), "data_loading")
     assert found is not None and found.finding.case == case
 
 
 def test_loading_behind_work_of_the_device_costs_nothing() -> None:
     trace = draw(f"{STEP}\n{work(100, 9_900, 50, 1)}\n{LOADER.format(kind='SingleProcess', wait=4_000)}")
-    assert given(trace, "data_loading") is None
+    assert get_advice(trace, "data_loading") is None
 
 
 def test_steps_that_were_cut_off_do_not_count() -> None:
@@ -60,7 +60,7 @@ def test_steps_that_were_cut_off_do_not_count() -> None:
     {work(100, 9_000, 50, 1)}
     {LOADER.format(kind="SingleProcess", wait=9_000).replace(" 0 ", " 10000 ")}
     """)
-    assert given(trace, "data_loading") is None
+    assert get_advice(trace, "data_loading") is None
 
 
 # ---- calls that start something up ----------------------------------------------------------------------
@@ -76,7 +76,7 @@ def call(name: str, start: int, duration: int) -> str:
 )
 def test_a_slow_call_of_one_step_is_start_up(name: str) -> None:
     trace = draw(f"{STEP}\n{work(10, 10, 2, 1)}\n{work(40, 10, 35, 2)}\n{call(name, 100, 8_000)}\n{END}")
-    found = given(trace, "start_up")
+    found = get_advice(trace, "start_up")
     assert found is not None and found.finding.subject == name
     assert measure_share(found) == pytest.approx(0.8)
     assert ids(trace)[0] == "start_up"
@@ -94,25 +94,25 @@ def test_a_slow_call_of_one_step_is_start_up(name: str) -> None:
 )
 def test_other_calls_start_nothing_up(name: str, duration: int) -> None:
     trace = draw(f"{STEP}\n{work(10, 10, 2, 1)}\n{call(name, 100, duration)}\n{END}")
-    assert given(trace, "start_up") is None
+    assert get_advice(trace, "start_up") is None
 
 
 def test_a_launch_as_long_as_the_others_starts_nothing_up() -> None:
     """The queue is full, or the host is that slow: nothing that later steps would not pay."""
     launches = "\n".join(work(1_500 * i + 1_400, 50, 1_500 * i, i + 1, call=1_200) for i in range(6))
-    assert given(draw(f"{STEP}\n{launches}"), "start_up") is None
+    assert get_advice(draw(f"{STEP}\n{launches}"), "start_up") is None
 
 
 @pytest.mark.parametrize(("duration", "gives"), [(2_000, False), (2_001, True)])
 def test_a_launch_of_more_than_twenty_times_the_median_starts_something_up(duration: int, gives: bool) -> None:
     launches = "\n".join(work(200 * i + 150, 40, 200 * i, i + 1, call=100) for i in range(5))
     trace = draw(f"{STEP}\n{launches}\n{call('cudaLaunchKernel', 2_000, duration)}\n{END}")
-    assert (given(trace, "start_up") is not None) == gives
+    assert (get_advice(trace, "start_up") is not None) == gives
 
 
 def test_a_slow_call_behind_work_of_the_device_costs_nothing() -> None:
     trace = draw(f"{STEP}\n{work(10, 9_900, 2, 1)}\n{call('cudaFree', 100, 8_000)}")
-    assert given(trace, "start_up") is None
+    assert get_advice(trace, "start_up") is None
 
 
 def test_slow_calls_of_most_steps_are_no_start_up() -> None:
@@ -120,7 +120,7 @@ def test_slow_calls_of_most_steps_are_no_start_up() -> None:
         f"{call('cudaStreamCreate', at + 100, 5_000)}\n{work(at + 9_000, 900, at + 8_900, at + 1)}"
         for at in range(0, 40_000, 10_000)
     )
-    assert given(draw(f"{steps(4)}\n{calls}"), "start_up") is None
+    assert get_advice(draw(f"{steps(4)}\n{calls}"), "start_up") is None
 
 
 # ---- the allocator --------------------------------------------------------------------------------------
@@ -137,26 +137,26 @@ def draw_allocation(which: tuple[int, ...], count: int = 4, duration: int = 900)
 
 
 def test_allocations_in_most_steps_are_the_allocator() -> None:
-    found = given(draw(draw_allocation((0, 1, 2))), "allocator")
+    found = get_advice(draw(draw_allocation((0, 1, 2))), "allocator")
     assert found is not None and found.finding.value == 6
     assert measure_share(found) == pytest.approx(6 * 900 / 40_000)
 
 
 @pytest.mark.parametrize("which", [(0,), (0, 1)])
 def test_a_pool_that_fills_in_the_first_steps_is_not(which: tuple[int, ...]) -> None:
-    assert given(draw(draw_allocation(which)), "allocator") is None
+    assert get_advice(draw(draw_allocation(which)), "allocator") is None
 
 
 def test_two_steps_do_not_tell_what_recurs() -> None:
-    assert given(draw(draw_allocation((0, 1), count=2, duration=1_000)), "allocator") is None
-    assert given(draw(draw_allocation((0, 1), count=2, duration=1_000)), "start_up") is not None
+    assert get_advice(draw(draw_allocation((0, 1), count=2, duration=1_000)), "allocator") is None
+    assert get_advice(draw(draw_allocation((0, 1), count=2, duration=1_000)), "start_up") is not None
 
 
 def test_memory_from_the_pool_of_the_driver_is_not_asked_for_anew() -> None:
     trace = draw(
         draw_allocation((0, 1, 2)).replace("cudaMalloc", "cudaMallocAsync").replace("cudaFree", "cudaFreeAsync")
     )
-    assert given(trace, "allocator") is None
+    assert get_advice(trace, "allocator") is None
 
 
 # ---- synchronization ------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ host  python_function  train.py(9):~step         0 10000
 
 def test_a_gap_after_a_wait_is_caused_by_it() -> None:
     trace = draw(f"{STEP}\n{work(10, 4_990, 5, 1)}\n{WAIT.format(wait=4_000)}\n{work(6_000, 4_000, 5_990, 2)}")
-    found = given(trace, "synchronization")
+    found = get_advice(trace, "synchronization")
     assert found is not None
     assert (found.finding.subject, found.finding.place) == ("aten::item", "train.py(9): step")
     assert measure_share(found) == pytest.approx((5_995 - 5_000) / 10_000)
@@ -197,7 +197,7 @@ def test_a_gap_is_no_longer_than_the_wait_that_caused_it() -> None:
     ],
 )
 def test_other_waits_cost_nothing(picture: str) -> None:
-    assert given(draw(f"{STEP}\n{picture}"), "synchronization") is None
+    assert get_advice(draw(f"{STEP}\n{picture}"), "synchronization") is None
 
 
 # ---- what else the host does ----------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def test_the_deepest_frame_that_covers_half_of_a_wait_is_named() -> None:
     host  python_function  <built-in~method~sort>    100  8000
     {END}
     """)
-    found = given(trace, "host_code")
+    found = get_advice(trace, "host_code")
     assert found is not None
     assert (found.finding.subject, found.finding.case) == ("train.py(9): preprocess", "code")
     assert measure_share(found) == pytest.approx(8_000 / 10_000)  # not what passes before and after it
@@ -228,7 +228,7 @@ def test_code_after_a_wait_idles_the_device_for_as_long_as_it_takes() -> None:
     host  python_function  train.py(9):~throttle    4010  4000
     {work(8_020, 1_980, 8_015, 2)}
     """)
-    waits, code = given(trace, "synchronization"), given(trace, "host_code")
+    waits, code = get_advice(trace, "synchronization"), get_advice(trace, "host_code")
     assert waits is not None and code is not None and code.gain is not None
     assert code.finding.subject == "train.py(9): throttle"
     assert code.gain.measured_ns == 4_000_000
@@ -246,7 +246,7 @@ def test_code_after_a_wait_idles_the_device_for_as_long_as_it_takes() -> None:
     ],
 )
 def test_what_covers_half_of_a_wait_and_what_does_not(line: str, case: str | None) -> None:
-    found = given(draw(f"{STEP}\n{work(10, 10, 2, 1)}\n{line}\n{END}"), "host_code")
+    found = get_advice(draw(f"{STEP}\n{work(10, 10, 2, 1)}\n{line}\n{END}"), "host_code")
     assert (found.finding.case if found else None) == case
 
 
@@ -260,13 +260,13 @@ def draw_launch(gap: int, launch_ahead: int = 0, count: int = 30) -> str:
 
 def test_many_short_waits_for_launches() -> None:
     trace = draw(f"{STEP}\n{draw_launch(gap=200)}")
-    found = given(trace, "launch_bound")
+    found = get_advice(trace, "launch_bound")
     assert found is not None and found.finding.value == 100_000
     assert measure_share(found) == pytest.approx((29 * 199 + 299) / 10_000)
 
 
 def test_twenty_launches_can_bound_a_step() -> None:
-    assert given(draw(f"{STEP}\n{draw_launch(gap=200, count=20)}"), "launch_bound") is not None
+    assert get_advice(draw(f"{STEP}\n{draw_launch(gap=200, count=20)}"), "launch_bound") is not None
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_twenty_launches_can_bound_a_step() -> None:
     ],
 )
 def test_other_gaps_are_not_for_launches(picture: str) -> None:
-    assert given(draw(f"{STEP}\n{picture}"), "launch_bound") is None
+    assert get_advice(draw(f"{STEP}\n{picture}"), "launch_bound") is None
 
 
 def draw_hooks(count: int, hook: str = "host cpu_op my_hook", length: int = 190) -> str:
@@ -291,10 +291,10 @@ def draw_hooks(count: int, hook: str = "host cpu_op my_hook", length: int = 190)
 def test_code_that_launches_nothing_is_no_launch_overhead(hook: str) -> None:
     """The gaps are of the code, which no graph of the kernels replays; launches cost the time after it."""
     trace = draw(f"{STEP}\n{draw_launch(gap=200)}\n{draw_hooks(30, f'host {hook}')}")
-    found = given(trace, "short_code")
+    found = get_advice(trace, "short_code")
     assert found is not None and (found.finding.subject, found.finding.value) == (hook.split(" ")[1], 190_000)
     assert measure_share(found) == pytest.approx(30 * 190 / 10_000)
-    others = given(trace, "launch_bound")
+    others = get_advice(trace, "launch_bound")
     assert others is None or measure_share(others) <= 1 - 0.3 - 30 * 190 / 10_000
 
 
@@ -311,9 +311,9 @@ def test_code_that_launches_nothing_is_no_launch_overhead(hook: str) -> None:
 )
 def test_other_gaps_are_launch_overhead(picture: str) -> None:
     trace = draw(f"{STEP}\n{draw_launch(gap=200)}\n{picture}")
-    found = given(trace, "launch_bound")
+    found = get_advice(trace, "launch_bound")
     assert found is not None and measure_share(found) == pytest.approx((29 * 199 + 299) / 10_000)
-    assert given(trace, "short_code") is None
+    assert get_advice(trace, "short_code") is None
 
 
 def test_an_instant_counts_for_one_rule_alone() -> None:

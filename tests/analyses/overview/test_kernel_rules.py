@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.analyses.overview.drawn import given, measure_share
+from tests.analyses.overview.advice_traces import get_advice, measure_share
 from tests.analyses.overview.kernel_calls import (
     ALIGN1,
     ALIGN8,
@@ -34,7 +34,7 @@ AMPERE = {**H100, "computeMajor": 8}
 
 
 def find_advice(id: str, *calls: Call, device: dict[str, Any] = H100) -> Advice | None:
-    return given(read([STEP, SYNC, *events(*calls)], deviceProperties=[device]), id)
+    return get_advice(read([STEP, SYNC, *events(*calls)], deviceProperties=[device]), id)
 
 
 # ---- matrix products ------------------------------------------------------------------------------------
@@ -174,10 +174,10 @@ def test_backward_may_begin_or_end_with_a_product_of_its_own(calls: tuple[Call, 
 
 
 def test_calls_of_another_thread_are_no_part_of_attention() -> None:
-    drawn = [STEP, SYNC, *events(*attention(), ("aten::mul", [[B, M, N], []], BF16, "scale", 10))]
-    for each in drawn[-3:-1]:  # the last operator and its launch
+    trace_events = [STEP, SYNC, *events(*attention(), ("aten::mul", [[B, M, N], []], BF16, "scale", 10))]
+    for each in trace_events[-3:-1]:  # the last operator and its launch
         each["tid"] = 2
-    found = given(read(drawn, deviceProperties=[H100]), "unfused_attention")
+    found = get_advice(read(trace_events, deviceProperties=[H100]), "unfused_attention")
     assert found is not None and found.finding.value == 1
 
 
@@ -203,7 +203,7 @@ def test_without_peaks_nobody_knows_what_fused_attention_would_take() -> None:
 def test_attention_that_falls_back_is_asked_for_other_inputs() -> None:
     around = operator("aten::_scaled_dot_product_attention_math", 5, 80)
     trace = read([STEP, SYNC, around, *events(*attention())], deviceProperties=[H100])
-    found = given(trace, "unfused_attention")
+    found = get_advice(trace, "unfused_attention")
     assert found is not None and found.finding.case == "fallback"
 
 
@@ -248,22 +248,22 @@ def test_other_kernels_in_a_row_are_no_chain(calls: list[Call]) -> None:
 
 
 def test_kernels_of_an_optimizer_or_of_two_streams_are_no_chain() -> None:
-    drawn = [STEP, SYNC, *events(*chain("add", "mul", "relu"))]
+    trace_events = [STEP, SYNC, *events(*chain("add", "mul", "relu"))]
     mark = {**STEP, "name": "Optimizer.step#SGD.step", "ts": 5, "dur": 50}
-    assert given(read([*drawn, mark], deviceProperties=[H100]), "elementwise_chains") is None
-    drawn[4]["args"]["stream"] = drawn[4]["tid"] = 8
-    assert given(read(drawn, deviceProperties=[H100]), "elementwise_chains") is None
+    assert get_advice(read([*trace_events, mark], deviceProperties=[H100]), "elementwise_chains") is None
+    trace_events[4]["args"]["stream"] = trace_events[4]["tid"] = 8
+    assert get_advice(read(trace_events, deviceProperties=[H100]), "elementwise_chains") is None
 
 
 def test_kernels_of_two_devices_are_no_chain() -> None:
-    drawn = [STEP, SYNC, *events(*chain("add", "mul", "relu"))]
-    drawn[4]["args"]["device"] = drawn[4]["pid"] = 1
-    assert given(read(drawn, deviceProperties=[H100]), "elementwise_chains") is None
+    trace_events = [STEP, SYNC, *events(*chain("add", "mul", "relu"))]
+    trace_events[4]["args"]["device"] = trace_events[4]["pid"] = 1
+    assert get_advice(read(trace_events, deviceProperties=[H100]), "elementwise_chains") is None
 
 
 def test_a_call_of_two_kernels_is_no_part_of_a_chain() -> None:
-    drawn = [STEP, SYNC, *events(*chain("add", "mul", "relu")), kernel("vectorized", 2_300, 100, 2)]
-    assert given(read(drawn, deviceProperties=[H100]), "elementwise_chains") is None
+    trace_events = [STEP, SYNC, *events(*chain("add", "mul", "relu")), kernel("vectorized", 2_300, 100, 2)]
+    assert get_advice(read(trace_events, deviceProperties=[H100]), "elementwise_chains") is None
 
 
 # ---- optimizers -----------------------------------------------------------------------------------------
@@ -274,7 +274,9 @@ def advise_step(count: int = 8, mark: str = "Optimizer.step#SGD.step", **changes
     time, host = changes.get("time", 2), changes.get("host", 100)
     calls: list[Call] = [(name, [[1000], [1000], []], FLOAT, kernel_name, time)] * count
     around = {**STEP, "name": mark, "ts": 5, "dur": 785}
-    return given(read([STEP, SYNC, around, *events(*calls, host=host)], deviceProperties=[H100]), "optimizer_loop")
+    return get_advice(
+        read([STEP, SYNC, around, *events(*calls, host=host)], deviceProperties=[H100]), "optimizer_loop"
+    )
 
 
 def test_an_optimizer_that_launches_for_each_parameter_makes_the_device_wait() -> None:
@@ -295,11 +297,11 @@ def test_where_the_device_never_waits_the_kernels_are_what_is_slow() -> None:
 def test_the_gaps_between_the_kernels_of_an_optimizer_are_saved_too(gap: int) -> None:
     """Eight kernels of 90 us; the time before the first and after the last isn't theirs."""
     calls: list[Call] = [("aten::add_", [[1000], [1000], []], FLOAT, "vectorized", 90)] * 8
-    drawn = events(*calls)
-    for number, each in enumerate(one for one in drawn if one["cat"] == "kernel"):
+    trace_events = events(*calls)
+    for number, each in enumerate(one for one in trace_events if one["cat"] == "kernel"):
         each["ts"] = 1_000 + number * (90 + gap)
     mark = {**STEP, "name": "Optimizer.step#SGD.step", "ts": 5, "dur": 785}
-    found = given(read([STEP, SYNC, mark, *drawn], deviceProperties=[H100]), "optimizer_loop")
+    found = get_advice(read([STEP, SYNC, mark, *trace_events], deviceProperties=[H100]), "optimizer_loop")
     assert found is not None and found.gain is not None
     assert (found.finding.case, found.gain.basis) == ("kernels", "share")
     saved = 8 * (90 - 1e6 * 12_000 / BANDWIDTH) + 7 * gap
@@ -309,13 +311,13 @@ def test_the_gaps_between_the_kernels_of_an_optimizer_are_saved_too(gap: int) ->
 @pytest.mark.parametrize(("time", "found"), [(3, True), (10, True), (11, False)])
 def test_short_kernels_of_an_optimizer_are_slow_without_shapes_too(time: int, found: bool) -> None:
     """Sixty kernels, mostly their start; what a longer one needs is unknown."""
-    drawn = events(*[("aten::add_", [[1000], [1000], []], FLOAT, "vectorized", time)] * 60)
-    for number, each in enumerate(one for one in drawn if one["cat"] == "kernel"):
+    trace_events = events(*[("aten::add_", [[1000], [1000], []], FLOAT, "vectorized", time)] * 60)
+    for number, each in enumerate(one for one in trace_events if one["cat"] == "kernel"):
         each["ts"] = 1_000 + number * (time + 1)
-    for each in drawn:
+    for each in trace_events:
         each.get("args", {}).pop("Input Dims", None)
     mark = {**STEP, "name": "Optimizer.step#SGD.step", "ts": 5, "dur": 785}
-    advised = given(read([STEP, SYNC, mark, *drawn], deviceProperties=[H100]), "optimizer_loop")
+    advised = get_advice(read([STEP, SYNC, mark, *trace_events], deviceProperties=[H100]), "optimizer_loop")
     assert (advised is not None) == found
     if advised is not None:
         assert advised.finding.case == "kernels"
@@ -327,7 +329,7 @@ def test_calls_count_by_step_of_the_optimizer() -> None:
     calls: list[Call] = [("aten::add_", [[1000], [1000], []], FLOAT, "vectorized", 2)] * 8
     marks = [{**STEP, "name": "Optimizer.step#SGD.step", "ts": ts, "dur": 390} for ts in (5, 400)]
     trace = read([STEP, SYNC, *marks, *events(*calls, host=100)], deviceProperties=[H100])
-    assert given(trace, "optimizer_loop") is None
+    assert get_advice(trace, "optimizer_loop") is None
 
 
 def test_other_optimizers_are_no_loop() -> None:

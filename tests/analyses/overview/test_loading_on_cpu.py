@@ -39,5 +39,7 @@ def test_the_fixed_sample_is_told_to_find_out_why_its_workers_are_late(samples: 
     (found,) = [each for each in payload.recommendations if each.id == "data_loading"]
     assert plain(found.title) == "Find out why the DataLoader workers are late"
     assert "so more of them may slow it down" in plain(found.text)
-    said = " ".join(plain(each.title) + each.code for each in payload.recommendations) + plain(payload.headline)
-    assert not re.search("num_workers=[1-9]|prefetch_factor|Speed up|faster", said)
+    sentences = " ".join(plain(each.title) + each.code for each in payload.recommendations) + plain(
+        payload.headline
+    )
+    assert not re.search("num_workers=[1-9]|prefetch_factor|Speed up|faster", sentences)

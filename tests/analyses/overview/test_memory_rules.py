@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analyses.overview.drawn import BACKWARD, card, given, steps
+from tests.analyses.overview.advice_traces import BACKWARD, card, get_advice, steps
 from tests.support.memory_traces import memory
 from tests.support.traces import draw
 
@@ -22,21 +22,23 @@ STEP = steps(1, 100)
 )
 def test_memory_is_nearly_full_above_nine_tenths(event: str, gives: bool) -> None:
     trace = draw(STEP, *memory(event), deviceProperties=card(totalGlobalMem=1000))
-    assert (given(trace, "memory_limit") is not None) == gives
+    assert (get_advice(trace, "memory_limit") is not None) == gives
 
 
 def test_a_card_of_unknown_size_is_never_full() -> None:
-    assert given(draw(STEP, *memory("20 GPU0 a 901 901 901"), deviceProperties=card()), "memory_limit") is None
+    assert (
+        get_advice(draw(STEP, *memory("20 GPU0 a 901 901 901"), deviceProperties=card()), "memory_limit") is None
+    )
 
 
 @pytest.mark.parametrize(("lines", "case"), [("", "inference"), (f"\n{BACKWARD}", "training")])
 def test_checkpoints_are_for_training(lines: str, case: str) -> None:
     trace = draw(STEP + lines, *memory("20 GPU0 a 901 901 901"), deviceProperties=card(totalGlobalMem=1000))
-    found = given(trace, "memory_limit")
+    found = get_advice(trace, "memory_limit")
     assert found is not None and (found.finding.case, found.gain) == (case, None)
 
 
 def test_captures_of_graphs_get_no_checkpoints() -> None:
     capture = "\nhost cuda_runtime hipStreamBeginCapture 5 5"
     trace = draw(STEP + capture, *memory("20 GPU0 a 901 901 901"), deviceProperties=card(totalGlobalMem=1000))
-    assert given(trace, "memory_limit") is None
+    assert get_advice(trace, "memory_limit") is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.claims import repeat, said_by
+from tests.support.claims import read_sentences, repeat
 from torch_tb_profiler.model.trace import Trace
 
 WAIT = """\
@@ -27,10 +27,10 @@ def waiting(*frames: tuple[str, int]) -> Trace:
 
 def test_the_place_is_where_most_of_the_waits_cost() -> None:
     """`log.py` waits four times and costs 2.4 ms, `train.py` once and costs 1 ms."""
-    said = said_by("overview", waiting(("train.py(9):~main", 1000), *[("log.py(5):~write", 600)] * 4))
-    assert "Most of that follows aten::item (log.py(5): write)." in said, said
+    text = read_sentences("overview", waiting(("train.py(9):~main", 1000), *[("log.py(5):~write", 600)] * 4))
+    assert "Most of that follows aten::item (log.py(5): write)." in text, text
 
 
 def test_most_is_said_of_at_least_half_in_one_place() -> None:
-    said = said_by("overview", waiting(*[(f"step{n}.py({n}):~work", 700 - 10 * n) for n in range(1, 5)]))
-    assert "The largest part of that follows aten::item (step1.py(1): work)." in said, said
+    text = read_sentences("overview", waiting(*[(f"step{n}.py({n}):~work", 700 - 10 * n) for n in range(1, 5)]))
+    assert "The largest part of that follows aten::item (step1.py(1): work)." in text, text

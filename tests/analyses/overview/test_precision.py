@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analyses.overview.drawn import given, measure_share
+from tests.analyses.overview.advice_traces import get_advice, measure_share
 from tests.analyses.overview.kernel_calls import H100, STEP, SYNC, events
 from tests.model.work.operator_events import FLOAT
 from tests.support.traces import read
@@ -17,7 +17,9 @@ FP32_RATE, TF32_RATE, BANDWIDTH = 66.9e12, 494.7e12, 3352e9
 
 def find_advice(m: int, k: int, n: int, time: float, device: str = str(H100["name"])) -> Advice | None:
     call = ("aten::mm", [[m, k], [k, n]], FLOAT, "ampere_sgemm_128x64_nn", time)
-    return given(read([STEP, SYNC, *events(call)], deviceProperties=[{**H100, "name": device}]), "mixed_precision")
+    return get_advice(
+        read([STEP, SYNC, *events(call)], deviceProperties=[{**H100, "name": device}]), "mixed_precision"
+    )
 
 
 def text_of(found: Advice) -> str:

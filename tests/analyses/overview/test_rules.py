@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.analyses.overview.drawn import given, work
+from tests.analyses.overview.advice_traces import get_advice, work
 from tests.analyses.overview.rule_traces import (
     RULES,
     Document,
@@ -76,7 +76,7 @@ def test_a_near_miss_differs_in_one_value(rule: tuple[str, str]) -> None:
     ],
 )
 def test_what_remains_of_the_work_is_no_gain(rule: str, trace: Document, gained: float) -> None:
-    found = given(read_bytes(json.dumps(trace).encode()), rule)
+    found = get_advice(read_bytes(json.dumps(trace).encode()), rule)
     assert found is not None and found.gain is not None
     assert found.gain.measured_ns / 1_000 == pytest.approx(gained, abs=1)
     assert found.gain.ns / 1_000 <= gained + 1
@@ -115,7 +115,7 @@ def test_what_a_later_step_copies_is_a_batch_though_it_has_the_size_of_gradients
 
 @pytest.mark.parametrize(("copying", "gained"), [(1_000, 1_000 + 995), (5_985, 5_985 + 5)])
 def test_a_copy_to_the_host_costs_its_time_and_the_idle_time_after_it(copying: int, gained: float) -> None:
-    found = given(read_bytes(json.dumps(reading("Pageable", copying)).encode()), "blocking_copies")
+    found = get_advice(read_bytes(json.dumps(reading("Pageable", copying)).encode()), "blocking_copies")
     assert found is not None and found.gain is not None
     assert found.gain.measured_ns / 1_000 == pytest.approx(gained, abs=15)
     assert found.gain.ns <= 1e6 * 10 - 1e3 * copying  # on a stream of its own, it still takes its time
@@ -128,7 +128,7 @@ def test_waits_for_copies_from_pageable_memory_are_one_advice(reads_back: bool, 
         "host cuda_runtime cudaMemcpyAsync 5005 1000 correlation=4",
         "gpu0 gpu_memcpy Memcpy~DtoH~(Device~->~Pageable) 5010 990 correlation=4 stream=7",
     )
-    drawn = picture(
+    events = picture(
         "host cpu_op aten::copy_ 100 3010",
         "host cuda_runtime cudaMemcpyAsync 110 3 correlation=3",
         "host cuda_runtime cudaStreamSynchronize 115 2995",
@@ -137,14 +137,14 @@ def test_waits_for_copies_from_pageable_memory_are_one_advice(reads_back: bool, 
         *(to_host if reads_back else ()),
         work(7_000, 3_000, 6_995, 2),
     )
-    trace = read_bytes(json.dumps(drawn).encode())
-    assert given(trace, "pageable_copies") is not None
+    trace = read_bytes(json.dumps(events).encode())
+    assert get_advice(trace, "pageable_copies") is not None
     assert {each.finding.id for each in advice(trace)} & {"blocking_copies"} == ids
 
 
 def test_a_copy_from_pinned_memory_saves_the_wait_for_what_runs_before_it() -> None:
     """The host computes for 2 ms after a wait for a kernel of 2 ms and a copy, which may be in parallel."""
-    drawn = picture(
+    events = picture(
         work(60, 2_040, 50, 1),
         "host cpu_op aten::copy_ 110 2480",
         "host cuda_runtime cudaMemcpyAsync 112 3 correlation=2",
@@ -153,13 +153,13 @@ def test_a_copy_from_pinned_memory_saves_the_wait_for_what_runs_before_it() -> N
         "host cpu_op aten::unique 2590 2000",
         work(4_600, 4_500, 4_592, 3),
     )
-    found = given(read_bytes(json.dumps(drawn).encode()), "pageable_copies")
+    found = get_advice(read_bytes(json.dumps(events).encode()), "pageable_copies")
     assert found is not None and found.gain is not None and found.gain.basis == "what_if"
     assert found.gain.ns / 1_000 == pytest.approx(2_470, abs=30)
 
 
 def test_stalls_of_the_loader_cost_a_mean_over_all_steps_but_the_first() -> None:
-    found = given(read_bytes(json.dumps(RULES["data_loading", "stalls"].applies).encode()), "data_loading")
+    found = get_advice(read_bytes(json.dumps(RULES["data_loading", "stalls"].applies).encode()), "data_loading")
     assert found is not None and found.gain is not None and found.gain_share is not None
     assert found.finding.value == 2  # the first step may fill the loader's queue
     assert found.gain.ns / 1_000 == pytest.approx(2 * 12_000 / 8, rel=0.01)

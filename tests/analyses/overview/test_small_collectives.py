@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analyses.overview.drawn import BACKWARD
+from tests.analyses.overview.advice_traces import BACKWARD
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.communication_rules import find_small_collectives
 from torch_tb_profiler.base.intervals import total

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.analyses.overview.drawn import ids, steps
+from tests.analyses.overview.advice_traces import ids, steps
 from tests.support.traces import draw, event
 from torch_tb_profiler.analyses.overview.dominant_frames import (
     DominantFrame,

@@ -48,11 +48,11 @@ def test_work_goes_on_after_the_host_has_launched_it() -> None:
 
 def test_the_overview_and_the_roofline_say_it() -> None:
     trace = draw(SERVING)
-    said = (
+    expected = (
         "The model processes 133,000 tokens/s: 133 tokens in 1 ms (128 prompt, 5 generated; counted from the "
         "labels of 2 iterations)."
     )
-    assert said in plain(overview(trace, NoParams()).explanation).replace("1.00 ms", "1 ms")
+    assert expected in plain(overview(trace, NoParams()).explanation).replace("1.00 ms", "1 ms")
     rate = build(trace, RooflineParams()).tokens
     assert rate is not None
     assert (rate.per_second, rate.prompt, rate.generating, rate.iterations) == (133_000, 128, 5, 2)

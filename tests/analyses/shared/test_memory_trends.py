@@ -126,8 +126,12 @@ def test_what_allocates_less_than_half_of_a_rise_is_not_named(
     rising = trends(trace).live
     assert rising is not None and rising.name == named
     advice = next(each for each in overview(trace, NoParams()).recommendations if each.id == "memory_growth")
-    said = f"{plain(advice.text)} {verdict(trace)}"
+    sentences = f"{plain(advice.text)} {verdict(trace)}"
     for name in {*operators} - {""}:
-        assert (f"most of it allocated by {name}" in said) == (f"{name} allocates more" in said) == (name == named)
-    assert ("most of it allocated by code outside operators" in said) == (named == "")
-    assert ("most of it by no single operator" in said) == (named is None)
+        assert (
+            (f"most of it allocated by {name}" in sentences)
+            == (f"{name} allocates more" in sentences)
+            == (name == named)
+        )
+    assert ("most of it allocated by code outside operators" in sentences) == (named == "")
+    assert ("most of it by no single operator" in sentences) == (named is None)

@@ -46,18 +46,18 @@ def test_a_device_catches_up_only_where_a_late_launch_ends_its_idle_time() -> No
         f"gpu0 kernel k {100 + 1000 * i} 990 correlation={i} stream=7"
         for i in range(1, 4)
     ]
-    said = drained_by(repeat(*queued))
-    assert said["Kernel gaps"] == "work already submitted"
+    causes = drained_by(repeat(*queued))
+    assert causes["Kernel gaps"] == "work already submitted"
     late = drained_by(repeat(launched("k", 2_000, 900, 1_990), "host cpu_op aten::sort 0 1900"))
     assert late["Operators"] == "caught up"
 
 
 def test_first_work_that_waits_was_launched_on_record() -> None:
-    said = drained_by(
+    causes = drained_by(
         draw("""
     host  cuda_runtime  cudaLaunchKernel       10    5  correlation=1
     host  cuda_runtime  cudaDeviceSynchronize  20  900
     gpu0  kernel        gemm                  300  600  correlation=1 stream=7
     """)
     )
-    assert said["Before the first recorded work"] == "work already submitted"
+    assert causes["Before the first recorded work"] == "work already submitted"

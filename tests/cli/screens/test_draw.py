@@ -17,7 +17,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def drawn(table: Table, width: int | None, **options: bool) -> list[str]:
+def draw_table(table: Table, width: int | None, **options: bool) -> list[str]:
     stream = io.StringIO()
     draw_screen(Screen([], tables=[table]), ScreenLayout(width, width is not None, **options), stream)
     return stream.getvalue().splitlines()[1:]
@@ -36,17 +36,17 @@ COLUMNS = (
 
 
 def test_names_lose_their_middle_and_numbers_nothing() -> None:
-    lines = drawn(Table(COLUMNS, ROWS), 70)
+    lines = draw_table(Table(COLUMNS, ROWS), 70)
     assert max(map(len, lines)) <= 70
     assert lines[1].startswith("aten::xx") and "…" in lines[1] and "1,234,567" in lines[1]
     assert lines[1].endswith("1.23 ms") and lines[2].startswith("aten::mm ") and lines[2].endswith("–")
 
 
 def test_columns_that_do_not_fit_are_named_and_narrower_ones_to_their_right_stay() -> None:
-    lines = drawn(Table(COLUMNS, ROWS), 45)
+    lines = draw_table(Table(COLUMNS, ROWS), 45)
     assert lines[0].split() == ["Operator", "Calls", "Total"] and max(map(len, lines[:3])) <= 45
     assert " ".join(lines[3:]) == "1 column doesn't fit (Module); --wide shows all."
-    wide = drawn(Table(COLUMNS, ROWS), 45, wide=True)
+    wide = draw_table(Table(COLUMNS, ROWS), 45, wide=True)
     assert "f" * 90 in wide[1] and "y" * 40 in wide[2] and len(wide) == 3
 
 
@@ -92,13 +92,13 @@ def test_a_bar_is_as_long_as_the_share() -> None:
 
 def test_bars_are_shares_of_the_total_and_not_of_the_largest_row() -> None:
     table = Table([Column("name", "N", "text"), Column("t", "T", total=100)], [{"name": "a", "t": 25}])
-    assert drawn(table, 60)[1] == "a  25.0 ns 25% ███"
-    assert drawn(table, None)[1] == "a  25.0 ns 25%"
+    assert draw_table(table, 60)[1] == "a  25.0 ns 25% ███"
+    assert draw_table(table, None)[1] == "a  25.0 ns 25%"
 
 
 def test_a_share_of_a_bound_is_rounded_as_the_bound_is() -> None:
     column = Column("gain_ns", "Saves up to", total=10_000, rounding="up")
-    assert drawn(Table((column,), [{"gain_ns": 4_982}]), None)[-1].split() == ["4.99", "µs", "49.9%"]
+    assert draw_table(Table((column,), [{"gain_ns": 4_982}]), None)[-1].split() == ["4.99", "µs", "49.9%"]
 
 
 def test_styles_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def payloads(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], 
     return found
 
 
-def drawn(slug: str, payload: dict[str, Any], width: int | None, **options: Any) -> str:
+def draw_payload(slug: str, payload: dict[str, Any], width: int | None, **options: Any) -> str:
     stream = io.StringIO()
     draw_screen(screen_of(slug, payload), ScreenLayout(width, width is not None, **options), stream)
     return stream.getvalue()
@@ -66,16 +66,16 @@ def drawn(slug: str, payload: dict[str, Any], width: int | None, **options: Any)
 def test_a_hang_is_told_without_libraries_and_with_the_calls_of_the_program(
     payloads: dict[tuple[str, str], dict[str, Any]],
 ) -> None:
-    said = drawn("hangs", payloads["hang_gloo", "hangs"], 120)
-    assert said.startswith("Rank 2 never called all_reduce 16;")
-    assert "load_batch (hang.py:83) < train (hang.py:104)" in said
-    assert "queue.py" not in said and "{" not in said
+    shown = draw_payload("hangs", payloads["hang_gloo", "hangs"], 120)
+    assert shown.startswith("Rank 2 never called all_reduce 16;")
+    assert "load_batch (hang.py:83) < train (hang.py:104)" in shown
+    assert "queue.py" not in shown and "{" not in shown
 
 
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
 def test_no_line_is_wider_than_the_terminal(width: int, payloads: dict[tuple[str, str], dict[str, Any]]) -> None:
     for (run, slug), payload in payloads.items():
-        lines = drawn(slug, payload, width).splitlines()
+        lines = draw_payload(slug, payload, width).splitlines()
         assert max(map(cell_len, lines)) <= width, (run, slug)
         assert not any(line.endswith(" ") for line in lines), (run, slug)
 
@@ -125,19 +125,19 @@ def test_a_cause_has_one_title_in_every_view_and_its_page_of_the_documentation()
 
 def test_a_pipe_gets_all_rows_without_bars(payloads: dict[tuple[str, str], dict[str, Any]]) -> None:
     payload = payloads["transformer", "operators"]
-    terminal, pipe = drawn("operators", payload, 100), drawn("operators", payload, None)
+    terminal, pipe = draw_payload("operators", payload, 100), draw_payload("operators", payload, None)
     count = len(payload["rows"])
     assert count > 20 and f"20 of {count} operators; --limit 0 shows all." in terminal
     assert pipe.count("aten::") >= sum(row["name"].startswith("aten::") for row in payload["rows"])
     assert "█" in terminal and not re.search("[▏▎▍▌▋▊▉█]", pipe)
     assert "doesn't fit" not in pipe and "--limit" not in pipe
-    assert drawn("operators", payload, 100, limit=3).count("aten::") <= 5
+    assert draw_payload("operators", payload, 100, limit=3).count("aten::") <= 5
 
 
 def test_columns_without_data_are_left_out_and_their_reason_is_given(
     payloads: dict[tuple[str, str], dict[str, Any]],
 ) -> None:
-    text = drawn("operators", payloads["transformer", "operators"], 200)
+    text = draw_payload("operators", payloads["transformer", "operators"], 200)
     header = next(line for line in text.splitlines() if line.startswith("Operator "))
     assert "Device self" not in header and "Host self" in header
     assert "Unknown: Device self, Device total" in text and "No device work is recorded" in text
@@ -147,7 +147,7 @@ def test_the_finding_comes_first_then_facts_then_numbered_advice(
     payloads: dict[tuple[str, str], dict[str, Any]],
 ) -> None:
     payload = payloads["simulated_8_h100_late_rank", "overview"]
-    lines = drawn("overview", payload, 100).splitlines()
+    lines = draw_payload("overview", payload, 100).splitlines()
     headline = "".join(phrase["text"] for phrase in payload["headline"])
     assert headline.startswith(lines[0])
     assert next(line for line in lines if " · " in line).startswith("An average step 100 ms · Steps 8")
@@ -159,12 +159,12 @@ def test_the_finding_comes_first_then_facts_then_numbered_advice(
 def test_operators_of_graphs_alone_are_listed_without_calls_that_nobody_made(
     payloads: dict[tuple[str, str], dict[str, Any]],
 ) -> None:
-    text = drawn("operators", payloads["simulated_graph_replay", "operators"], 120, limit=0)
+    text = draw_payload("operators", payloads["simulated_graph_replay", "operators"], 120, limit=0)
     assert "Replayed operator" in text and text.count("aten::linear") > 30
     assert "Calls 0" not in text and "Host self" not in text
-    kernels = drawn("kernels", payloads["simulated_graph_replay", "kernels"], 200)
+    kernels = draw_payload("kernels", payloads["simulated_graph_replay", "kernels"], 200)
     assert "_C::silu_and_mul · model.py:53" in kernels
-    other = drawn("kernels", payloads["simulated_8_h100_late_rank", "kernels"], 200)
+    other = draw_payload("kernels", payloads["simulated_8_h100_late_rank", "kernels"], 200)
     assert "Origin" not in other  # launches say it
 
 
@@ -172,9 +172,9 @@ def test_names_of_a_trace_cannot_move_the_cursor(payloads: dict[tuple[str, str],
     text = json.dumps(payloads["transformer", "operators"]).replace("aten::", "a\\u001b[2J\\r\\u0007:")
     assert "\\u001b" in text
     for width in (80, None):
-        shown = drawn("operators", json.loads(text), width, limit=0)
+        shown = draw_payload("operators", json.loads(text), width, limit=0)
         assert not {"\x1b", "\r", "\a"} & {*shown}
-    generic = drawn("unknown/part", json.loads(text), 80)
+    generic = draw_payload("unknown/part", json.loads(text), 80)
     assert not {"\x1b", "\r", "\a"} & {*generic}
 
 
@@ -184,7 +184,7 @@ def test_names_of_a_trace_cannot_move_the_cursor(payloads: dict[tuple[str, str],
 )
 def test_reasons_are_read_in_every_form_that_payloads_have(reasons: Any) -> None:
     payload = {"reasons": reasons, "rows": [{"name": "f", "a_ns": None}]}
-    shown = drawn("new_view", payload, 80)
+    shown = draw_payload("new_view", payload, 80)
     assert ("Unknown: A. The file lacks it." in shown) == isinstance(reasons, dict)
 
 
@@ -194,7 +194,7 @@ def test_a_view_without_a_layout_is_arranged_from_its_fields() -> None:
         "total_ns": 1_500_000,
         "rows": [{"event": 7, "name": "f", "device_self_ns": 20, "live_bytes": 2048}],
     }
-    assert drawn("operators/some_part", payload, 80).splitlines() == [
+    assert draw_payload("operators/some_part", payload, 80).splitlines() == [
         "One call.",
         "Total 1.50 ms",
         "",

@@ -62,7 +62,7 @@ def test_a_picture_says_what_it_is_of_and_what_its_colors_mean(
         open_page(worker="w", span="1", **params) if params["run"] == "a_training" else open_page(**params)
     )
     count = count_pictures(frame, least)
-    names, said = [], set[str]()
+    names, read = [], set[str]()
     for i in range(count):
         button = frame.get_by_title("Save the chart as SVG").nth(i)
         panel = button.locator(PANEL)
@@ -82,8 +82,8 @@ def test_a_picture_says_what_it_is_of_and_what_its_colors_mean(
         for dot in picture.findall(f"{SVG}rect"):
             assert 0 <= float(dot.get("x", "0")) < width
             assert dot.get("fill") not in (None, "", "none"), "an entry of the legend has a color"
-        said |= set(found)
-    assert told <= said
+        read |= set(found)
+    assert told <= read
     assert len(set(names)) == count, names
     assert all(name.startswith(params["run"]) for name in names)
 

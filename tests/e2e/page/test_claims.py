@@ -62,8 +62,8 @@ def test_no_share_of_a_window_exceeds_the_whole(open_page: Open) -> None:
     _, frame = open_page(view="trace", run="m_modules")
     expect(frame.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
     expect(frame.locator("[data-part=answer] [data-part=why]")).not_to_be_empty()
-    said = frame.locator("[data-part=answer]").inner_text()
-    shares = [float(share) for share in re.findall(r"([\d.]+)%", said)]
+    text = frame.locator("[data-part=answer]").inner_text()
+    shares = [float(share) for share in re.findall(r"([\d.]+)%", text)]
     assert shares
     assert max(shares) <= 100
 
@@ -138,10 +138,10 @@ def test_a_device_behind_its_host_is_no_slow_step(open_page: Open) -> None:
     frame.get_by_role("button", name="Trace", exact=True).click()
     frame.get_by_placeholder("Find slices and kernels").press_sequentially("ProfilerStep#6\n")
     expect(frame.locator("[data-part=event-details] h2")).to_have_text("ProfilerStep#6")
-    said = frame.locator(
+    card = frame.locator(
         "[data-part=event-details] dl div", has=frame.locator("dt", has_text=re.compile("^Step$"))
     )
-    expect(said.locator("dd")).to_have_text("6")
+    expect(card.locator("dd")).to_have_text("6")
 
 
 def test_before_most_ranks_are_read_no_verdict_is_final(open_page: Open) -> None:

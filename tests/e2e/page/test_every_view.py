@@ -121,7 +121,7 @@ class Walk:
 
     violations: dict[str, list[str]] = field(default_factory=dict)
     cut: dict[str, list[str]] = field(default_factory=dict)
-    said: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
+    texts: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ def walk(walked_page: Page, server: str) -> Walk:
     dark_widths = cycle((WIDTH, *RULED_WIDTHS))
     for name, state in {**VIEWS, "no data": WITHOUT_DATA}.items():
         go(page, state)
-        walk.said[name] = page.evaluate(READ_PAGE)
+        walk.texts[name] = page.evaluate(READ_PAGE)
         walk.violations[name] = _find_violations(page)
         for width in sorted({*WIDTHS, *RULED_WIDTHS}):
             _resize(page, width, LAPTOP_HEIGHT)
@@ -217,7 +217,7 @@ def test_no_width_cuts_a_view_off(walk: Walk) -> None:
 
 def test_all_views_write_alike(walk: Walk) -> None:
     found = []
-    for view, (shown, _) in walk.said.items():
+    for view, (shown, _) in walk.texts.items():
         assert len(shown) > 100
         for right, unlike in UNLIKE.items():
             for hit in re.finditer(unlike, shown, re.M):
@@ -228,7 +228,7 @@ def test_all_views_write_alike(walk: Walk) -> None:
 
 def test_no_view_says_a_sentence_twice(walk: Walk) -> None:
     found = {}
-    for view, (_, sentences) in walk.said.items():
+    for view, (_, sentences) in walk.texts.items():
         assert sentences
         times = Counter(each.strip() for each in sentences if len(each.split()) > 4)
         found[view] = [each for each, count in times.items() if count > 1]

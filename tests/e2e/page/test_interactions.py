@@ -156,9 +156,9 @@ def test_one_minus_sign_in_sentences_tables_and_charts(open_page: Open) -> None:
     _, frame = open_page(view="diff", run="p_faster", base_run="a_training")
     expect(frame.locator("[data-part=waterfall]")).to_be_visible()
     expect(frame.locator("[data-part=answer]")).to_contain_text("(−200 µs)")
-    said = frame.locator("#page").evaluate("page => page.textContent")
-    assert said.count("−") > 3
-    assert re.findall(r"(?<![\w.-])-\d[\d.,]* ?(?:ns|µs|ms|s|%|KiB|MiB|B)\b", said) == []
+    text = frame.locator("#page").evaluate("page => page.textContent")
+    assert text.count("−") > 3
+    assert re.findall(r"(?<![\w.-])-\d[\d.,]* ?(?:ns|µs|ms|s|%|KiB|MiB|B)\b", text) == []
 
 
 def test_advice_leads_to_its_evidence(open_page: Open) -> None:

@@ -87,10 +87,10 @@ def test_events_are_the_same_from_either_file_and_never_doubled(tmp_path: Path) 
     with open_(folder(tmp_path / "b", copy=False)) as session:
         again = answer(session, "overview"), answer(session, "trace")
     assert step_times(once[0]) == step_times(again[0])
-    drawn = [lanes(trace) for _, trace in (once, again)]
-    assert drawn[0] == drawn[1]
-    assert sum(slices for _, _, slices in drawn[0]) == 5 * len(BATCHES) + 3
-    assert ("Trainer", "trainer", 5 * len(BATCHES)) in drawn[0]
+    found = [lanes(trace) for _, trace in (once, again)]
+    assert found[0] == found[1]
+    assert sum(slices for _, _, slices in found[0]) == 5 * len(BATCHES) + 3
+    assert ("Trainer", "trainer", 5 * len(BATCHES)) in found[0]
 
 
 @pytest.mark.parametrize("copy", [True, False])

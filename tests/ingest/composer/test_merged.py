@@ -93,7 +93,7 @@ def test_each_rank_of_a_merged_file_has_its_own_device_and_job(tmp_path: Path, c
 
 
 def test_added_events_are_placed_like_merged_copies(tmp_path: Path) -> None:
-    drawn = []
+    found = []
     for number, copies in enumerate((set(RANKS), set[int]())):
         with open_(folder(tmp_path / str(number), copies)) as session:
             views = [
@@ -104,9 +104,9 @@ def test_added_events_are_placed_like_merged_copies(tmp_path: Path) -> None:
             timelines = [
                 lanes(answer(session, "trace", run="job/traces", worker=f"node0/rank{rank}")) for rank in RANKS
             ]
-        drawn.append(([each["rows"] for each in views], timelines))
-    assert drawn[0] == drawn[1]
-    assert [[row["total_ns"] for row in rows] for rows in drawn[0][0][1::2]] == [[12_000], [13_000], [14_000]]
+        found.append(([each["rows"] for each in views], timelines))
+    assert found[0] == found[1]
+    assert [[row["total_ns"] for row in rows] for rows in found[0][0][1::2]] == [[12_000], [13_000], [14_000]]
 
 
 def test_ranks_of_a_merged_file_are_one_job(tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ def kinds(trace: Trace) -> set[str]:
     return {note.kind for note in trace.health}
 
 
-def without_grids(drawn: Any) -> dict[tuple[Any, ...], int]:
-    return {(*key[:6], key[7]): count for key, count in drawn.items()}
+def without_grids(counts: Any) -> dict[tuple[Any, ...], int]:
+    return {(*key[:6], key[7]): count for key, count in counts.items()}
 
 
 @pytest.mark.parametrize("content", [CONTENT, rocprof_pftrace(RUN, packed=True), gzip.compress(CONTENT)])

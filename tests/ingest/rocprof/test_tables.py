@@ -35,9 +35,9 @@ RUN = draw_training(3)
 TABLES = tables(RUN)
 
 
-def join_tables(drawn: dict[str, str]) -> Trace:
+def join_tables(tables: dict[str, str]) -> Trace:
     """Join tables into one row, as they lie beside each other."""
-    return read_bytes("".join(drawn.values()).encode())
+    return read_bytes("".join(tables.values()).encode())
 
 
 def without_bytes(found: Any) -> dict[tuple[Any, ...], int]:

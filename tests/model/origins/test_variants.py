@@ -24,7 +24,7 @@ OTHER: tuple[Launch, ...] = tuple(
 NAMES, OTHER_NAMES = [kernel for _, _, kernel in MODEL], [kernel for _, _, kernel in OTHER]
 
 
-def said(events: list[Event], captures: CaptureSet) -> list[str | None]:
+def replayed_operators(events: list[Event], captures: CaptureSet) -> list[str | None]:
     """Return the operator that is said of each replayed kernel, in order of time."""
     rows = kernel_origins(events, captures)
     assert all(row["reason"] for row in rows if row["operator"] is None)
@@ -50,14 +50,14 @@ def test_two_graphs_that_run_at_once_on_two_streams() -> None:
     assert streams[:4] == [7, 20, 7, 20]
     left = {7: iter(operators(MODEL)), 20: iter(operators(OTHER))}
     truth = [next(left[stream]) for stream in streams]
-    assert said(events, captures_of(capture(MODEL), capture(OTHER))) == truth
-    only_one = said(events, captures_of(capture(OTHER)))
+    assert replayed_operators(events, captures_of(capture(MODEL), capture(OTHER))) == truth
+    only_one = replayed_operators(events, captures_of(capture(OTHER)))
     assert [name for name, stream in zip(only_one, streams, strict=True) if stream == 7] == [None] * len(MODEL)
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 24), (18, 42), (9, 33), (0, 20), (0, 15)])
 def test_a_graph_whose_replay_is_recorded_in_part(first: int, last: int) -> None:
-    found = said(replay(NAMES[first:last]), captures_of(capture(MODEL), capture(OTHER)))
+    found = replayed_operators(replay(NAMES[first:last]), captures_of(capture(MODEL), capture(OTHER)))
     assert not wrong(found, operators(MODEL)[first:last])
 
 
@@ -70,7 +70,7 @@ def test_a_capture_of_another_batch_size_never_gives_its_shapes() -> None:
         assert [row["shapes"] for row in rows] == shapes
     # A graph of another size often runs other kernels: of these only a third is the same.
     tuned = [kernel if number % 3 == 0 else f"{kernel}_tuned" for number, kernel in enumerate(NAMES)]
-    assert said(replay(tuned), smaller) == [None] * len(NAMES)
+    assert replayed_operators(replay(tuned), smaller) == [None] * len(NAMES)
 
 
 @pytest.mark.parametrize("high", [0, 5 << 32])
@@ -80,11 +80,11 @@ def test_kernels_that_finish_in_another_order_than_their_nodes(high: int) -> Non
     chance.shuffle(places)
     events = replay([NAMES[place] for place in places], nodes=[high + 3 + place for place in places])
     truth = [operators(MODEL)[place] for place in places]
-    assert said(events, captures_of(capture(MODEL))) == truth
+    assert replayed_operators(events, captures_of(capture(MODEL))) == truth
     without = [*events]
     for event in without:
         event["args"] = {key: value for key, value in event.get("args", {}).items() if "graph" not in key}
-    assert not wrong(said(without, captures_of(capture(MODEL))), truth)
+    assert not wrong(replayed_operators(without, captures_of(capture(MODEL))), truth)
 
 
 @pytest.mark.parametrize("lost", ["correlation", "stream", "device"])
@@ -94,7 +94,7 @@ def test_kernels_without_part_of_their_arguments(lost: str) -> None:
     for event in events:
         if event["cat"] == "kernel" and chance.random() < 0.3:
             event["args"] = {key: value for key, value in event["args"].items() if key != lost}
-    assert not wrong(said(events, captures_of(capture(MODEL))), operators(MODEL))
+    assert not wrong(replayed_operators(events, captures_of(capture(MODEL))), operators(MODEL))
 
 
 def test_a_launch_between_two_replays_is_no_part_of_them() -> None:

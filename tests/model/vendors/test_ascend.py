@@ -156,8 +156,8 @@ def test_times_as_text_are_exact(session: Session) -> None:
     trace = read(ascend.events())
     tasks = rows_of_kind(trace, Kind.KERNEL, Kind.MEMCPY, Kind.SYNC)
     starts = sorted(trace.events.start[tasks].tolist())
-    drawn = [task.start for task in TASKS if task.type] + [start for _, start, _ in COLLECTIVES]
-    assert starts == sorted(int(1000 * start) for start in drawn)
+    expected = [task.start for task in TASKS if task.type] + [start for _, start, _ in COLLECTIVES]
+    assert starts == sorted(int(1000 * start) for start in expected)
     calls = [trace.strings[trace.events.name[row]] for row in rows_of_kind(trace, Kind.RUNTIME)]
     assert [name for name in calls if name not in ("Enqueue", "Dequeue")] == [name for name, *_ in CALLS]
 

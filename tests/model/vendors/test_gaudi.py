@@ -95,14 +95,14 @@ def test_each_engine_is_a_track(session: Session, plugin: bool) -> None:
         for track in timeline["tracks"]
         if track["kind"] == "stream" and groups[track["group"]] == "HPU 0 · HL-225"
     }
-    drawn: dict[str, int] = {}
+    expected: dict[str, int] = {}
     for node in STEP:
         name = f"{gaudi.NAMES[node.type]} {node.engine}"
-        drawn[name] = drawn.get(name, 0) + 1
-    drawn["MME 0"] += plugin  # the end of a flow is drawn, but is no work of the engine
-    assert {name: count for name, (_, count) in lanes.items()} == drawn
+        expected[name] = expected.get(name, 0) + 1
+    expected["MME 0"] += plugin  # the end of a flow is drawn, but is no work of the engine
+    assert {name: count for name, (_, count) in lanes.items()} == expected
     assert {name: role for name, (role, _) in lanes.items()} == {
-        name: "communication" if "NIC" in name else "copy" if "DMA" in name else "compute" for name in drawn
+        name: "communication" if "NIC" in name else "copy" if "DMA" in name else "compute" for name in expected
     }
     assert groups[0] == "python3"
 
@@ -218,7 +218,7 @@ def test_each_class_of_engines_has_its_share_of_the_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("again", "drop", "bound", "said"),
+    ("again", "drop", "bound", "expected"),
     [
         (85, "", "device", "They are rarely idle, so the card is the bottleneck."),
         (86, "", "host", "They wait for the host, which builds and launches graphs in 100% of their idle time."),
@@ -227,20 +227,20 @@ def test_each_class_of_engines_has_its_share_of_the_step() -> None:
         (135, "TensorsGraph", None, "Graph building was not recorded"),
     ],
 )
-def test_what_the_engines_wait_for(again: int, drop: str, bound: str | None, said: str) -> None:
+def test_what_the_engines_wait_for(again: int, drop: str, bound: str | None, expected: str) -> None:
     """They work to 55 µs of a step of 300 and again from some time on; graphs are built from 55 to 95."""
     found = engines((EngineNode(MME, 0, "gemm", 0, 55), EngineNode(MME, 0, "gemm", again, 300 - again)), drop)
     assert found.bound == bound
-    assert said in plain(found.headline)
+    assert expected in plain(found.headline)
 
 
 @pytest.mark.parametrize(("computing", "is_network"), [(130, True), (145, False)])
 def test_a_card_that_mostly_transfers_is_limited_by_communication(computing: int, is_network: bool) -> None:
     """The network works for 285 µs of 300, and alone for more than half only while the others work for less."""
     nodes = (EngineNode(NIC, 0, "all_reduce", 0, 285), EngineNode(MME, 0, "gemm", 0, computing))
-    said = plain(engines(nodes).headline)
-    assert ("only NIC works: communication is the bottleneck" in said) == is_network
-    assert ("so the card is the bottleneck" in said) != is_network
+    headline = plain(engines(nodes).headline)
+    assert ("only NIC works: communication is the bottleneck" in headline) == is_network
+    assert ("so the card is the bottleneck" in headline) != is_network
 
 
 def test_other_devices_have_no_engines() -> None:

@@ -157,8 +157,8 @@ def test_check_judges_a_configuration_before_a_run(
     path = tmp_path / "other.json"
     path.write_text(json.dumps(write_config(card=card)))
     assert main(["check", str(path)]) == code
-    said = capsys.readouterr().out
-    assert "asks    Generation: gaudi2\n" in said
-    assert ("lacks   Won't record any work of the card" in said) == (not card)
+    text = capsys.readouterr().out
+    assert "asks    Generation: gaudi2\n" in text
+    assert ("lacks   Won't record any work of the card" in text) == (not card)
     assert main(["check", str(path), "--format", "json"]) == code
     assert json.loads(capsys.readouterr().out)["configuration"]["asked"]["Buffer on the card"] == "128 MiB"

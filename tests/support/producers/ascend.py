@@ -57,14 +57,14 @@ def events(*, step: int = 4) -> list[dict[str, Any]]:
     def slice_(
         name: str, process: int, tid: int, start: float, length: float, category: Any = None, **args: Any
     ) -> dict[str, Any]:
-        drawn = {"ph": "X", "name": name, "pid": process, "tid": tid, "ts": at(start), "dur": length, "args": args}
-        return drawn if category is None else {**drawn, "cat": category}
+        event = {"ph": "X", "name": name, "pid": process, "tid": tid, "ts": at(start), "dur": length, "args": args}
+        return event if category is None else {**event, "cat": category}
 
     def name_event(what: str, process: int, tid: int, key: str, value: object) -> dict[str, Any]:
         return {"ph": "M", "name": what, "pid": process, "tid": tid, "args": {key: value}}
 
     hardware, talk, overlap = pid("Ascend Hardware"), pid("Communication"), pid("Overlap Analysis")
-    drawn = [
+    rows = [
         name_event("process_name", PYTHON, 0, "name", "Python"),
         *(name_event("process_name", pid(name), 0, "name", name) for name in LAYERS),
         *(name_event("process_labels", pid(name), 0, "labels", "NPU") for name in LAYERS),
@@ -81,15 +81,15 @@ def events(*, step: int = 4) -> list[dict[str, Any]]:
             "Input Dims": "64,128;128,256",
             "Input type": "float;float",
         }
-        drawn.append(slice_(name, PYTHON, PYTHON, start, length, "cpu_op", **dims))
-        drawn.append(slice_("Enqueue", PYTHON, PYTHON, start + 5, 1, "enqueue", correlation_id=number))
-        drawn.append(slice_("Dequeue", PYTHON, PYTHON + 1, start + 7, 1, "dequeue", correlation_id=number))
+        rows.append(slice_(name, PYTHON, PYTHON, start, length, "cpu_op", **dims))
+        rows.append(slice_("Enqueue", PYTHON, PYTHON, start + 5, 1, "enqueue", correlation_id=number))
+        rows.append(slice_("Dequeue", PYTHON, PYTHON + 1, start + 7, 1, "dequeue", correlation_id=number))
     for number, (name, start, length) in enumerate(CALLS):
-        drawn.append(slice_(name, pid("CANN"), PYTHON + 1, start, length, Mode="launch", connection_id=number))
+        rows.append(slice_(name, pid("CANN"), PYTHON + 1, start, length, Mode="launch", connection_id=number))
 
     def flow(category: str, id: object, source: tuple[int, int, float], target: tuple[int, int, float]) -> None:
         for ph, (process, tid, time) in (("s", source), ("f", target)):
-            drawn.append(
+            rows.append(
                 {
                     "ph": ph,
                     "bp": "e",
@@ -104,7 +104,7 @@ def events(*, step: int = 4) -> list[dict[str, Any]]:
 
     for number, task in enumerate(TASKS):
         args: dict[str, Any] = {"Model Id": 4294967295, "Physic Stream Id": task.stream, "Task Id": number}
-        drawn.append(
+        rows.append(
             slice_(
                 task.name,
                 hardware,
@@ -120,10 +120,10 @@ def events(*, step: int = 4) -> list[dict[str, Any]]:
             flow("async_npu", number, (PYTHON, PYTHON, OPERATORS[task.operator][1]), target)
         if task.call is not None:
             flow("HostToDevice", str(number << 33), (pid("CANN"), PYTHON + 1, CALLS[task.call][1]), target)
-    drawn += [slice_(name, talk, GROUP, start, length) for name, start, length in COLLECTIVES]
-    drawn += [slice_(name, talk, PLANE, start, length, **{"size(Byte)": 64}) for name, start, length in PARTS]
-    drawn += [slice_(name, overlap, at_, start, length) for at_, (name, start, length) in enumerate(DERIVED)]
-    return drawn
+    rows += [slice_(name, talk, GROUP, start, length) for name, start, length in COLLECTIVES]
+    rows += [slice_(name, talk, PLANE, start, length, **{"size(Byte)": 64}) for name, start, length in PARTS]
+    rows += [slice_(name, overlap, at_, start, length) for at_, (name, start, length) in enumerate(DERIVED)]
+    return rows
 
 
 def write(folder: Path, rank: int, *, stamp: str = "20240102030405006", named: bool = True) -> None:

@@ -98,8 +98,8 @@ def events(*, plugin: bool, nodes: Sequence[EngineNode] = STEP) -> list[dict[str
             "ph": "X", "cat": spelled, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args,
         }  # fmt: skip
 
-    drawn = _metadata()
-    drawn += [slice_(category, name, HOST, LOOP, ts, dur) for name, category, ts, dur in WRAPPED]
+    rows = _metadata()
+    rows += [slice_(category, name, HOST, LOOP, ts, dur) for name, category, ts, dur in WRAPPED]
     # What lies beside PyTorch's own calls in the plugin's way is hidden from its tables.
     hidden: dict[str, Any] = {"hidden": 1} if plugin else {}
     for node in nodes:
@@ -114,8 +114,8 @@ def events(*, plugin: bool, nodes: Sequence[EngineNode] = STEP) -> list[dict[str
             **hidden,
         }
         tid = 1000 * node.type + node.engine
-        drawn.append(slice_(node.category, node.name, CARD, tid, node.start, node.length, **args))
-    drawn.append(
+        rows.append(slice_(node.category, node.name, CARD, tid, node.start, node.length, **args))
+    rows.append(
         slice_(
             "hpu_op", "enqueueWithExternalEvents", SYNAPSE, 5, 70, 6, recipeId=1, recipeName="graph_1", **hidden
         )
@@ -123,18 +123,18 @@ def events(*, plugin: bool, nodes: Sequence[EngineNode] = STEP) -> list[dict[str
     for name, ts, dur in GRAPHS:
         call = slice_("privateuse1_runtime" if plugin else "hpu_op", name, HOST, LOOP + 1, ts, dur)
         if plugin:
-            drawn.append(call)
+            rows.append(call)
         else:
             del call["dur"]
-            drawn += [{**call, "ph": "B"}, {**call, "ph": "E", "ts": ts + dur}]
+            rows += [{**call, "ph": "B"}, {**call, "ph": "E", "ts": ts + dur}]
     if plugin:
-        drawn.append(slice_("privateuse1_runtime", "launch", HOST, LOOP + 1, 280, 60, hidden=1))
+        rows.append(slice_("privateuse1_runtime", "launch", HOST, LOOP + 1, 280, 60, hidden=1))
         for at, pid, tid, ts in ((0, SYNAPSE, 5, 72), (1, CARD, 6000, 100)):
-            drawn.append(slice_("hpu_op", "gemm", pid, tid, ts, 0, **hidden))
+            rows.append(slice_("hpu_op", "gemm", pid, tid, ts, 0, **hidden))
             flow = {"ph": "sf"[at], "cat": "ac2g", "name": "ac2g", "id": 1, "pid": pid, "tid": tid, "ts": ts}
-            drawn.append({**flow, "bp": "e"} if at else flow)
+            rows.append({**flow, "bp": "e"} if at else flow)
     for at, (address, size, total) in enumerate(MEMORY_LOG):
-        drawn.append(
+        rows.append(
             {
                 "ph": "i",
                 "cat": "cpu_instant_event",
@@ -154,18 +154,18 @@ def events(*, plugin: bool, nodes: Sequence[EngineNode] = STEP) -> list[dict[str
                 },
             }  # fmt: skip
         )
-    return drawn
+    return rows
 
 
-def several(drawn: Sequence[dict[str, Any]], steps: int) -> list[dict[str, Any]]:
+def several(rows: Sequence[dict[str, Any]], steps: int) -> list[dict[str, Any]]:
     """Return the events of one step `count` times, one after the other."""
     again = [
         {**each, "ts": each["ts"] + 300 * number, "name": each["name"].replace("#7", f"#{7 + number}")}
         for number in range(1, steps)
-        for each in drawn
+        for each in rows
         if each["ph"] != "M"
     ]
-    return [*drawn, *again]
+    return [*rows, *again]
 
 
 def content(*, plugin: bool = False, nodes: Sequence[EngineNode] = STEP, steps: int = 1) -> bytes:

@@ -54,8 +54,8 @@ class _Names:
 def _records(run: RocprofRun) -> Iterator[tuple[str, str, int, int, int, dict[str, int | str]]]:
     """Yield (category, name, track, begin, end, annotations)"""
     for call in run.calls:
-        said = {"tid": call.tid, "kind": 2, "operation": 1, "corr_id": call.correlation}
-        yield CATEGORIES[call.domain], call.message or call.name, 1, call.start, call.end, {**said}
+        args = {"tid": call.tid, "kind": 2, "operation": 1, "corr_id": call.correlation}
+        yield CATEGORIES[call.domain], call.message or call.name, 1, call.start, call.end, {**args}
     for copy in run.copies:
         source, target = (CPU_INDEX, GPU_INDEX) if copy.to_device else (GPU_INDEX, CPU_INDEX)
         yield "memory_copy", copy.operation, 10 + copy.stream, copy.start, copy.end, {
@@ -129,14 +129,14 @@ def _packets(run: RocprofRun, clock: Clock) -> Iterator[bytes]:
     for stream in (0, 1):
         yield field(60, field(1, 10 + stream) + field(2, f'STREAM [" {stream} "] ')) + field(10, _SEQUENCE)
     names = _Names()
-    for category, name, track, begin, end, said in _records(run):
+    for category, name, track, begin, end, args in _records(run):
         common = field(10, _SEQUENCE) + field(13, 2)
         event = field(9, 1) + field(11, track) + field(3, names.id(1, category)) + field(10, names.id(2, name))
         for key, value in {
             "begin_ns": BOOT + begin,
             "end_ns": BOOT + end,
             "delta_ns": end - begin,
-            **said,
+            **args,
         }.items():
             content = field(6, value) if isinstance(value, str) else field(3, value)
             event += field(4, field(1, names.id(3, key)) + content)

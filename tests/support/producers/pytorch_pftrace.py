@@ -92,8 +92,10 @@ def pytorch_pftrace(
         packets += [_stage(each, tables) for each in group if each not in slices]
     for id, (gpu, _, samples) in enumerate(counters):
         for time, value in samples:
-            said = field(2, value) if isinstance(value, int) else varint(3 << 3 | 1) + struct.pack("<d", value)
-            sample = field(4, gpu + 1) + field(2, field(1, id) + said)
+            value_field = (
+                field(2, value) if isinstance(value, int) else varint(3 << 3 | 1) + struct.pack("<d", value)
+            )
+            sample = field(4, gpu + 1) + field(2, field(1, id) + value_field)
             packets.append(field(8, time) + field(10, 1) + field(13, 2) + field(52, sample))
     content = b"".join(field(1, packet) for packet in packets)
     return gzip.compress(content, 1) if form != "slices" else content

@@ -7,7 +7,7 @@ from functools import partial
 
 from tests.analyses.overview.kernel_calls import H100, SM90, STEP, events, product
 from tests.analyses.overview.kernel_calls import SYNC as SYNC_OF_STEP
-from tests.support.claims import Claim, Said, launched, repeat, said_by
+from tests.support.claims import Claim, ReadSentences, launched, read_sentences, repeat
 from tests.support.random_jobs.surfaces import found_texts
 from tests.support.simulation.simulator import Delay, Simulation, ddp, with_idle_stage
 from tests.support.traces import event, read
@@ -25,20 +25,20 @@ SYNC = "host cuda_runtime cudaDeviceSynchronize 30 8990"
 
 
 def of(trace: Trace) -> str:
-    return said_by("critical_path", trace)
+    return read_sentences("critical_path", trace)
 
 
-def steps(*lines: str, count: int = 4) -> Said:
+def steps(*lines: str, count: int = 4) -> ReadSentences:
     return lambda: of(repeat(*lines, steps=count))
 
 
-def products(ratio: float) -> Said:
-    """Return what is said of products that take so many times what their roofline allows."""
+def products(ratio: float) -> ReadSentences:
+    """Read the sentences about products that take so many times what their roofline allows."""
     return lambda: " ".join(text for _, text in found_texts(answer(ratio * ROOF_US), ""))
 
 
-def copies_and_products(copy: int) -> Said:
-    """Return what is said of products near their roofline and a copy of so many us before them."""
+def copies_and_products(copy: int) -> ReadSentences:
+    """Read the sentences about products near their roofline and a copy of so many us before them."""
     calls = [product(SM90, 8192, time=1.25 * ROOF_US)] * 20
     after = 1_000 + 25 * ROOF_US
     trace = [
@@ -53,8 +53,8 @@ def copies_and_products(copy: int) -> Said:
     )
 
 
-def beside(simulation: Simulation, rank: int, only: Sequence[int] | None = None) -> Said:
-    """Return what is said of a rank beside the others, or those of `only` whose files exist."""
+def beside(simulation: Simulation, rank: int, only: Sequence[int] | None = None) -> ReadSentences:
+    """Read the sentences about a rank beside the others, or those of `only` whose files exist."""
     return lambda: " ".join(text for _, text in found_texts(answers(simulation.run(), rank, only=only)[1], ""))
 
 
@@ -69,8 +69,8 @@ def stalling(*ranks: int) -> Simulation:
     return Simulation(ddp(4, 2, overlap=False), steps=5, delays=delays, syncs=True)
 
 
-def path_of_job(simulation: Simulation, only: Sequence[int] | None = None) -> Said:
-    def said() -> str:
+def path_of_job(simulation: Simulation, only: Sequence[int] | None = None) -> ReadSentences:
+    def read_path() -> str:
         recorded = simulation.run()
         members = []
         for rank in range(len(recorded.spans)) if only is None else only:
@@ -79,11 +79,11 @@ def path_of_job(simulation: Simulation, only: Sequence[int] | None = None) -> Sa
             members.append(Member(f"rank{rank}", rank, "1", "ready", None, reduce_path(trace), details))
         return " ".join(text for _, text in found_texts(build(Members(members), JobPathParams()), ""))
 
-    return said
+    return read_path
 
 
-def waiting(kernel: int) -> Said:
-    """Return what is said of a host that waits for four kernels of so many us, then works until the end."""
+def waiting(kernel: int) -> ReadSentences:
+    """Read the sentences about a host that waits for four kernels of so many us, then works until the end."""
     kernels = [launched(f"gemm_{i}", 40 + (kernel + 1) * i, kernel, 10 + 6 * i, i) for i in range(4)]
     end = 50 + 4 * kernel
     return steps(

@@ -62,10 +62,10 @@ def test_a_faster_network_saves_no_more_than_said(programs: Sequence[Sequence[Ac
     simulation = Simulation(programs, delays=[Delay("host", 2, us=30_000)], syncs=True, jitter=0.01)
     alone, beside = answers(simulation.run(), 0)
     saved = step_us(simulation) - step_us(faster_network(simulation, 1 - percent / 100))
-    said = (beside.path.duration_ns - without(beside, percent)) / 1000
+    predicted = (beside.path.duration_ns - without(beside, percent)) / 1000
     transfer = sum(each.us for each in programs[0] if isinstance(each, Collective))
-    assert 0 < saved - 2 <= said <= transfer * percent / 100 + 2
-    assert said < (alone.path.duration_ns - without(alone, percent)) / 1000 / 2
+    assert 0 < saved - 2 <= predicted <= transfer * percent / 100 + 2
+    assert predicted < (alone.path.duration_ns - without(alone, percent)) / 1000 / 2
     asked = beside.what_if[-1]
     assert (asked.target, asked.percent) == ("communication", 75)
     assert without(beside, 100) <= asked.step_ns <= without(beside, 50)
@@ -103,8 +103,9 @@ def test_what_communication_hides_behind_that_is_removed_makes_a_saving_a_bound(
     """Without its products, the all-gather beside the forward pass shows, as no recorded call says who waits."""
     job = Simulation(fsdp(4, 2), delays=[Delay("device", 3, factor=1.25)], syncs=True).run()
     alone, _ = answers(job, 0)
-    said = plain(alone.explanation)
-    assert "removing it would cut the step to" in said and "at best if communication takes as long." in said
+    explanation = plain(alone.explanation)
+    assert "removing it would cut the step to" in explanation
+    assert "at best if communication takes as long." in explanation
 
 
 def test_a_rank_alone_says_that_waiting_may_be_in_it_and_offers_no_faster_network() -> None:

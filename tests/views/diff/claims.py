@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from tests.support.claims import Claim, Said
+from tests.support.claims import Claim, ReadSentences
 from tests.support.diffs import compare, noise
 from tests.support.random_jobs.surfaces import found_texts
 from tests.support.recordings import Op, record
@@ -32,12 +32,12 @@ def steps(
     return lambda: record(work, count, lambda step: factor * small(step))
 
 
-def of(base: Drawn, candidate: Drawn) -> Said:
+def of(base: Drawn, candidate: Drawn) -> ReadSentences:
     return lambda: " ".join(sentence for _, sentence in found_texts(compare(base(), candidate()), ""))
 
 
-def changed(factor: float, scatter: float = 0.002, count: int = 10) -> Said:
-    """Return what is said of steps that take so many times as long."""
+def changed(factor: float, scatter: float = 0.002, count: int = 10) -> ReadSentences:
+    """Read the sentences about steps that take so many times as long."""
     return of(steps(scatter=scatter, count=count), steps(factor, 2, count, scatter))
 
 
@@ -47,12 +47,12 @@ def loaded(us: float, kernel: float = 500) -> Drawn:
     return steps(work=[loading, Op("aten::layer", 400, [Op("aten::mm", 30, kernel=kernel)])], seed=int(us))
 
 
-def products(time: float = 90, n: int = 300, seed: int = 2, scatter: float = 0.002) -> Said:
-    """Return what is said of products that take so many us each now, with so many columns."""
+def products(time: float = 90, n: int = 300, seed: int = 2, scatter: float = 0.002) -> ReadSentences:
+    """Read the sentences about products that take so many us each now, with so many columns."""
     return of(partial(side, 1, mm(), scatter=scatter), partial(side, seed, mm(time, n), scatter=scatter))
 
 
-def refused(explained: bool) -> Said:
+def refused(explained: bool) -> ReadSentences:
     """Return how a budget of memory is refused where none was recorded; `explained`: the reason is known."""
 
     def say() -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tests.support.claims import Claim, Said
+from tests.support.claims import Claim, ReadSentences
 from tests.support.jobs import Job, JobOp, ddp, pipeline, tensor_and_data_parallel
 from tests.support.random_jobs.surfaces import found_texts
 from tests.support.simulation.simulator import (
@@ -37,8 +37,8 @@ def of(members: Sequence[Member[RankSummary]]) -> str:
     return "\n".join(sentence for _, sentence in found_texts(build(Members(members), NoParams()), ""))
 
 
-def said(job: Job, change: Change = list, only: Sequence[int] | None = None) -> Said:
-    """Return what is said of a drawn job, `change`: of other files of it."""
+def build_sentences(job: Job, change: Change = list, only: Sequence[int] | None = None) -> ReadSentences:
+    """Read the sentences about a drawn job, `change`: of other files of it."""
     return lambda: of(change(list(job.members(only))))
 
 
@@ -65,7 +65,7 @@ def twice(members: list[Member[RankSummary]]) -> list[Member[RankSummary]]:
 
 
 def two_worlds() -> str:
-    """Return what is said of ranks 0 and 1 of two ranks, and rank 2 of three."""
+    """Read the sentences about ranks 0 and 1 of two ranks, and rank 2 of three."""
     return of([*Job(2, ddp(2)).members(), *Job(3, ddp(3)).members([2])])
 
 
@@ -74,8 +74,8 @@ def no_clock(members: list[Member[RankSummary]]) -> list[Member[RankSummary]]:
     return [*members[:2], without_time_of_day(members[2], 5), without_time_of_day(members[3], 9)]
 
 
-def connected(job: Job, *ranks: int, change: Change = list, limit: int = 100) -> Said:
-    """Return what is said of the timelines of these ranks below each other."""
+def connected(job: Job, *ranks: int, change: Change = list, limit: int = 100) -> ReadSentences:
+    """Read the sentences about the timelines of these ranks below each other."""
 
     def say() -> str:
         members = Members(change(list(job.members())))
@@ -86,8 +86,8 @@ def connected(job: Job, *ranks: int, change: Change = list, limit: int = 100) ->
     return say
 
 
-def communicating(*times: int) -> Said:
-    """Return what is said of steps whose all-reduce, all-gather and reduce-scatter take these times in us."""
+def communicating(*times: int) -> ReadSentences:
+    """Read the sentences about steps whose all-reduce, all-gather and reduce-scatter take these times in us."""
     names = ("allreduce", "_allgather_base", "_reduce_scatter_base")
     program: list[Action] = [SimulatedKernel("gemm", 1000)]
     for name, us in zip(names, times, strict=True):
@@ -97,8 +97,8 @@ def communicating(*times: int) -> Said:
     return lambda: of(job.run().members())
 
 
-def drifting(drift: float) -> Said:
-    """Return what is said of a job of 40 ms of which one clock drifts (s/s), and is right half-way."""
+def drifting(drift: float) -> ReadSentences:
+    """Read the sentences about a job of 40 ms of which one clock drifts (s/s), and is right half-way."""
 
     def say() -> str:
         job = Simulation(programs(4), steps=4).run()
@@ -108,8 +108,8 @@ def drifting(drift: float) -> Said:
     return say
 
 
-def without_times(rank: int | None) -> Said:
-    """Return what is said of a job of which the file of a rank lacks the kernels."""
+def without_times(rank: int | None) -> ReadSentences:
+    """Read the sentences about a job of which the file of a rank lacks the kernels."""
     job = Job(4, ddp(4))
     return lambda: of(job.members() if rank is None else without_kernels(job, rank))
 
@@ -123,54 +123,54 @@ CLAIMS = [
     Claim(
         "{name} is missing: {reason}",
         r"Rank 1 \(host0_1001\) is missing: it is empty",
-        said(EVEN, broken),
+        build_sentences(EVEN, broken),
         "its file is read",
-        said(EVEN),
+        build_sentences(EVEN),
     ),
     Claim(
         "{name} is left out: {reason}",
         r"Rank 1 \(host0_1001\) is left out: it has no steps",
-        said(EVEN, left_out),
+        build_sentences(EVEN, left_out),
         "its file has something to compare",
-        said(EVEN),
+        build_sentences(EVEN),
     ),
     Claim(
         "{worker} and {other} both claim to be rank {rank}; {other} is shown",
         "host9_9 and host0_1003 both claim to be rank 3; host0_1003 is shown",
-        said(EVEN, twice),
+        build_sentences(EVEN, twice),
         "each rank has one file",
-        said(EVEN),
+        build_sentences(EVEN),
     ),
     Claim(
         "The traces disagree on the number of ranks ({sizes}); they may belong to different jobs",
         r"The traces disagree on the number of ranks \(2, 3\)",
         two_worlds,
         "all of them are of three ranks",
-        said(Job(3, ddp(3))),
+        build_sentences(Job(3, ddp(3))),
     ),
     Claim(
         "{traces} {absent} {are} missing ({count} of {all}); waiting for {it} counts as transfer",
         r"The trace of rank 3 is missing \(1 of 4 ranks\); waiting for it counts as transfer",
-        said(EVEN, only=[0, 1, 2]),
+        build_sentences(EVEN, only=[0, 1, 2]),
         "it is there",
-        said(EVEN),
+        build_sentences(EVEN),
     ),
     Claim(
         "{name} isn't compared by time: its trace records no time of day, and it shares no collective with other "
         "ranks",
         r"Rank 2 \(host0_1002\) isn't compared by time: its trace records no time of day",
-        said(Job(4, PAIRS), no_clock),
+        build_sentences(Job(4, PAIRS), no_clock),
         "all ranks share collectives",
-        said(EVEN, no_clock),
+        build_sentences(EVEN, no_clock),
     ),
     Claim(
         "The clock of {rank} is {offset} {where}; it was corrected by aligning the ends of {collectives}, "
         "which now agree within {residual}",
         r"The clock of rank 2 \(host0_1002\) is 5\.00 ms ahead; it was corrected by aligning the ends of 9 shared "
         "collectives, which now agree within ",
-        said(Job(4, ddp(4), clock_ns={2: 5_000_000})),
+        build_sentences(Job(4, ddp(4), clock_ns={2: 5_000_000})),
         "it is as much behind",
-        said(Job(4, ddp(4), clock_ns={2: -5_000_000})),
+        build_sentences(Job(4, ddp(4), clock_ns={2: -5_000_000})),
     ),
     Claim(
         "Arrivals of {rank} are known only to within {error}",
@@ -184,16 +184,16 @@ CLAIMS = [
         "{collectives}; the profiler caused that wait, so it isn't attributed to any rank",
         r"Rank 2 started recording up to 8\.\d+ ms after the first rank, while others were already waiting in 1 "
         "collective; the profiler caused that wait",
-        said(Job(4, ddp(4), joins_late_us={2: 8_000.0})),
+        build_sentences(Job(4, ddp(4), joins_late_us={2: 8_000.0})),
         "it starts with the others, and is as late for another reason",
-        said(Job(4, ddp(4), straggler=2, slow_us=8_000.0)),
+        build_sentences(Job(4, ddp(4), straggler=2, slow_us=8_000.0)),
     ),
     Claim(
         "{collectives} not compared: the ranks differ in name, size, or dtype",
         "1 collective is not compared: the ranks differ in name, size, or dtype",
-        said(OTHER_SIZE),
+        build_sentences(OTHER_SIZE),
         "a rank lacks the collective",
-        said(Job(4, ddp(4), lost=frozenset({(2, 1)}))),
+        build_sentences(Job(4, ddp(4), lost=frozenset({(2, 1)}))),
     ),
     Claim(
         "{name} isn't compared by time: its operations have no device times",
@@ -205,45 +205,45 @@ CLAIMS = [
     Claim(
         "{messages} not compared: the traces don't record sender and receiver ({option})",
         r"\d+ messages are not compared: the traces don't record sender and receiver",
-        said(Job(4, pipeline(4), metadata=False)),
+        build_sentences(Job(4, pipeline(4), metadata=False)),
         "they record them",
-        said(Job(4, pipeline(4))),
+        build_sentences(Job(4, pipeline(4))),
     ),
     Claim(
         "{collectives} not compared: the ranks ran different numbers of them within a step",
         "3 collectives are not compared: the ranks ran different numbers of them within a step",
-        said(Job(4, ddp(4), sequence=False, lost=frozenset({(1, 1)}))),
+        build_sentences(Job(4, ddp(4), sequence=False, lost=frozenset({(1, 1)}))),
         "their numbers say which one a rank lacks",
-        said(Job(4, ddp(4), lost=frozenset({(1, 1)}))),
+        build_sentences(Job(4, ddp(4), lost=frozenset({(1, 1)}))),
     ),
     # ---- the explanation
     Claim(
         "The {count} ranks read so far don't show whether one is a straggler.",
         "The 2 ranks read so far don't show whether one is a straggler.",
-        said(Job(6, ddp(6)), unread(2, 3, 4, 5)),
+        build_sentences(Job(6, ddp(6)), unread(2, 3, 4, 5)),
         "all are read",
-        said(Job(6, ddp(6))),
+        build_sentences(Job(6, ddp(6))),
     ),
     Claim(
         "Waiting can be attributed once two ranks are read.",
         "Waiting can be attributed once two ranks are read.",
-        said(EVEN, unread(1, 2, 3)),
+        build_sentences(EVEN, unread(1, 2, 3)),
         "two are read",
-        said(EVEN, unread(2, 3)),
+        build_sentences(EVEN, unread(2, 3)),
     ),
     Claim(
         "{names} {spend} {share} of {base} in {what}{largest}.",
         r"Ranks 0, 1 and 3 spend 63\.\d% of an average step in exposed communication",
-        said(LATE),
+        build_sentences(LATE),
         "nobody waits, so that it is the transfer only",
-        said(EVEN),
+        build_sentences(EVEN),
     ),
     Claim(
         "The {other}{count} ranks",
         "The other 7 ranks spend ",
-        said(Job(8, ddp(8), straggler=2)),
+        build_sentences(Job(8, ddp(8), straggler=2)),
         "no rank is a straggler",
-        said(Job(8, ddp(8))),
+        build_sentences(Job(8, ddp(8))),
     ),
     Claim(
         " ({name})",
@@ -269,9 +269,9 @@ CLAIMS = [
     Claim(
         "It spends {time} getting to {collectives} in {steps}; the median rank spends {median}.",
         r"It spends 18\.\d ms getting to 3 collectives in 3 steps; the median rank spends 3\.0\d ms\.",
-        said(LATE),
+        build_sentences(LATE),
         "its delay is a fifth",
-        said(Job(4, ddp(4), straggler=2, slow_us=1_000.0)),
+        build_sentences(Job(4, ddp(4), straggler=2, slow_us=1_000.0)),
     ),
     # ---- connected timelines
     Claim(
@@ -314,16 +314,16 @@ CLAIMS = [
     Claim(
         "{collective}: {what} ({values})",
         r"nccl:all_reduce: ranks move different amounts of data \(800000 bytes, 28 bytes\)",
-        said(OTHER_SIZE),
+        build_sentences(OTHER_SIZE),
         "they differ in the data type",
-        said(Job(4, ddp(4), wrong={(2, 1): ("dtype", "Half")})),
+        build_sentences(Job(4, ddp(4), wrong={(2, 1): ("dtype", "Half")})),
     ),
     Claim(
         "{collective}: {what}",
         "nccl:all_reduce: a rank lacks it but has earlier and later ones",
-        said(Job(4, ddp(4), lost=frozenset({(1, 1)}))),
+        build_sentences(Job(4, ddp(4), lost=frozenset({(1, 1)}))),
         "it moves other data there",
-        said(OTHER_SIZE),
+        build_sentences(OTHER_SIZE),
     ),
 ]
 

@@ -21,16 +21,16 @@ def test_another_rank_in_each_step_is_garbage_collection_where_nothing_is_record
     payload = view("stall", (0, 2, 1, 3))
     assert payload.verdict.kind == "uneven"
     assert plain(payload.headline).startswith("Ranks take turns being late: in 8 of 8 steps, one of 4 is late by ")
-    said = plain(payload.explanation)
-    assert said.startswith("That costs ") and "garbage collector is the likely cause" in said
-    assert float(said.removeprefix("That costs ").split()[0]) == pytest.approx(5, rel=0.1)
-    assert "Call gc.freeze() after warm-up" in said
+    clause = plain(payload.explanation)
+    assert clause.startswith("That costs ") and "garbage collector is the likely cause" in clause
+    assert float(clause.removeprefix("That costs ").split()[0]) == pytest.approx(5, rel=0.1)
+    assert "Call gc.freeze() after warm-up" in clause
 
 
 def test_what_is_recorded_is_named_and_is_no_garbage_collection() -> None:
-    said = plain(view("host", (0, 2, 1, 3)).explanation)
-    assert "All of them spend it in prepare_batch: do that on all ranks in the same step" in said
-    assert "garbage" not in said
+    clause = plain(view("host", (0, 2, 1, 3)).explanation)
+    assert "All of them spend it in prepare_batch: do that on all ranks in the same step" in clause
+    assert "garbage" not in clause
 
 
 def test_kernels_that_have_more_work_in_turn_are_named_and_are_no_garbage_collection() -> None:
@@ -38,9 +38,9 @@ def test_kernels_that_have_more_work_in_turn_are_named_and_are_no_garbage_collec
     delays = [Delay("larger", (0, 2, 1, 3)[step % 4], factor=3.0, steps=(step,)) for step in range(8)]
     payload = build(Simulation(ddp(4), steps=8, delays=delays, jitter=0.01).run().members(), NoParams())
     assert plain(payload.headline).startswith("Ranks take turns being late")
-    said = plain(payload.explanation)
-    assert "The late rank spends it in attention: give each rank as much work in each step." in said
-    assert "garbage" not in said
+    clause = plain(payload.explanation)
+    assert "The late rank spends it in attention: give each rank as much work in each step." in clause
+    assert "garbage" not in clause
 
 
 @pytest.mark.parametrize(("ranks", "us"), [((2,), 5000), ((2, 2, 2, 0), 5000), ((0, 2, 1, 3), 300)])

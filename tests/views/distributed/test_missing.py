@@ -160,7 +160,7 @@ def test_bounds_of_a_cost_are_rounded_to_the_side_on_which_they_hold() -> None:
     missing = StragglerVerdict("unknown", "missing", missing_cost=11_049_000.0)
     late = judge_members(members).verdict
     limit = msgspec.structs.replace(late, suspect=Suspect((3,), 11_049_000.0), cost_is_limit=True)
-    said = [plain(verdict_headline(members, verdict)) for verdict in (absent, missing, limit)]
-    assert "at least 11.0 ms per step" in said[0]
-    assert "up to 11.1 ms per step" in said[1]
-    assert "up to 11.1 ms per step" in said[2]
+    headlines = [plain(verdict_headline(members, verdict)) for verdict in (absent, missing, limit)]
+    assert "at least 11.0 ms per step" in headlines[0]
+    assert "up to 11.1 ms per step" in headlines[1]
+    assert "up to 11.1 ms per step" in headlines[2]

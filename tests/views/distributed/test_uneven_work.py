@@ -23,10 +23,11 @@ def view(*delays: Delay, ranks: int = 4) -> DistributedPayload:
 def test_more_rows_are_more_work_and_no_slower_device() -> None:
     payload = view(Delay("rows", 3, factor=1.3))
     assert (payload.verdict.rank, payload.verdict.cause) == (3, "more_work")
-    said = plain(payload.explanation)
-    assert "slower device" not in said
+    explanation = plain(payload.explanation)
+    assert "slower device" not in explanation
     assert (
-        "Rank 3 has more work: " in said and "runs on [1300,1,1] there, on [1000,1,1] on the median rank." in said
+        "Rank 3 has more work: " in explanation
+        and "runs on [1300,1,1] there, on [1000,1,1] on the median rank." in explanation
     )
 
 
@@ -68,10 +69,10 @@ def test_a_rank_with_less_work_is_found_and_costed() -> None:
     assert (
         plain(payload.headline) == "No rank is a straggler, but work is uneven: rank 3 has less than the others."
     )
-    said = plain(payload.explanation)
-    assert "Work is uneven: rank 3 computes 0.60 × as long as the median rank" in said
+    explanation = plain(payload.explanation)
+    assert "Work is uneven: rank 3 computes 0.60 × as long as the median rank" in explanation
     assert "uneven" not in plain(even.headline) + plain(even.explanation)
-    saving = float(said.partition("would save ")[2].split()[0])
+    saving = float(explanation.partition("would save ")[2].split()[0])
     compute = 1000 * sum(
         span.end - span.start for span in Simulation(ddp(4)).run().spans[0] if span.kind == "kernel"
     )
@@ -79,7 +80,7 @@ def test_a_rank_with_less_work_is_found_and_costed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "other", "said"),
+    ("size", "other", "expected"),
     [
         ("[1300,1,1]", "[1000,1,1]", "[1300,1,1]"),
         ("[6,1,1] [[640209296],[0],[13312],[385]]", "[6,1,1] [[640649648],[0],[768],[385]]", "[13312]"),
@@ -87,6 +88,6 @@ def test_a_rank_with_less_work_is_found_and_costed() -> None:
         (f"[1,1,1] [{'[2],' * 40}", "[1,1,1]", "[1,1,1] [[2],[2],[2],[2],[2],[…],[2],[2],[2],[2],[2],[2],[2],"),
     ],
 )
-def test_a_sentence_names_the_dimensions_that_differ_most(size: str, other: str, said: str) -> None:
+def test_a_sentence_names_the_dimensions_that_differ_most(size: str, other: str, expected: str) -> None:
     found = _differing_dimensions(size, other)
-    assert found == said or (len(found) <= 60 and "…" in found and "…" in said)
+    assert found == expected or (len(found) <= 60 and "…" in found and "…" in expected)

@@ -60,8 +60,8 @@ def test_a_delay_in_one_step_may_be_chance() -> None:
     job = Simulation(simulated_ddp(4, 2, overlap=False), steps=1, delays=[Delay("host", 1, us=5000)])
     payload = build(job.run().members(), NoParams())
     assert (payload.verdict.kind, payload.verdict.rank, payload.verdict.cost_ns) == ("uncertain", None, None)
-    said = "Rank 1 may be a straggler (5.00 ms per step), but 1 step isn't enough to tell."
-    assert sentences(payload).startswith(said) and sentences(payload).count("enough to") == 1
+    text = "Rank 1 may be a straggler (5.00 ms per step), but 1 step isn't enough to tell."
+    assert sentences(payload).startswith(text) and sentences(payload).count("enough to") == 1
 
 
 @pytest.mark.parametrize(("share", "kind"), [(0.11, "uncertain"), (0.09, "balanced")])
@@ -122,8 +122,8 @@ def test_a_half_of_the_ranks_that_works_longer_costs_the_other_half_the_differen
         simulated_ddp(8), delays=[Delay("host", rank, us=2000) for rank in (4, 5, 6, 7)], jitter=0.01
     )
     payload = build(simulation.run().members(), NoParams())
-    said = re.match(r"No rank is a clear straggler, but .* cost (\S+) ms per step\.", sentences(payload))
-    assert said is not None and float(said[1]) == pytest.approx(simulation.cost_us() / 1000, rel=0.1)
+    text = re.match(r"No rank is a clear straggler, but .* cost (\S+) ms per step\.", sentences(payload))
+    assert text is not None and float(text[1]) == pytest.approx(simulation.cost_us() / 1000, rel=0.1)
 
 
 @pytest.mark.parametrize("missing", [None, 1])
@@ -132,24 +132,24 @@ def test_ranks_that_wait_for_each_other_in_turn_are_not_balanced(missing: int | 
     delays = [Delay("host", rank, us=8000, steps=tuple(range(int(rank > 2), 6, 2))) for rank in range(5)]
     simulation = Simulation(simulated_ddp(5, overlap=False), steps=6, delays=delays)
     payload = build(simulation.run().members(only=[rank for rank in range(5) if rank != missing]), NoParams())
-    said = re.match(r"No rank is a clear straggler, but .* cost (\S+) ms per step\.", sentences(payload))
-    assert said is not None and float(said[1]) == pytest.approx(simulation.cost_us() / 1000, rel=0.1)
+    text = re.match(r"No rank is a clear straggler, but .* cost (\S+) ms per step\.", sentences(payload))
+    assert text is not None and float(text[1]) == pytest.approx(simulation.cost_us() / 1000, rel=0.1)
 
 
 @pytest.mark.parametrize(
-    ("steps", "said"),
+    ("steps", "text"),
     [
         ((0, 2, 4), "Rank 2 may be the straggler, but its trace is missing:"),
         (None, "The straggler's trace is missing:"),
     ],
 )
 def test_a_missing_rank_is_the_straggler_if_all_others_wait_in_most_steps(
-    steps: tuple[int, ...] | None, said: str
+    steps: tuple[int, ...] | None, text: str
 ) -> None:
     delays = [Delay("host", 2, us=8000, steps=steps)]
     simulation = Simulation(simulated_ddp(4, overlap=False), steps=6, delays=delays)
     payload = build(simulation.run().members(only=[0, 1, 3]), NoParams())
-    assert sentences(payload).startswith(said)
+    assert sentences(payload).startswith(text)
 
 
 @pytest.mark.parametrize(
@@ -192,28 +192,28 @@ def test_who_waits_in_the_few_steps_that_communicate_spends_that_share_of_all_st
     """Of four steps one is odd for the ranks that wait, not for the late one: its typical steps communicate."""
     delay = Delay("host", 1, us=3000)
     job = Simulation(simulated_ddp(3, 2), steps=4 * every, delays=[delay], jitter=0.01, accumulates=every).run()
-    said = sentences(build(job.members(), NoParams()))
-    found = re.search(r"Ranks 0 and 2 spend ([\d.]+)% of an average step in exposed communication", said)
-    assert found, said
+    text = sentences(build(job.members(), NoParams()))
+    found = re.search(r"Ranks 0 and 2 spend ([\d.]+)% of an average step in exposed communication", text)
+    assert found, text
     # They wait 3 ms per step on average, and a step takes about 10 ms.
-    assert 29 < float(found[1]) < 31, said
+    assert 29 < float(found[1]) < 31, text
 
 
 def test_who_is_late_in_one_of_the_few_steps_that_communicate_is_late_once() -> None:
     simulation = Simulation(
         simulated_ddp(3, 2), steps=12, delays=[Delay("host", 1, us=9000, steps=(4,))], jitter=0.01, accumulates=2
     )
-    said = sentences(build(simulation.run().members(), NoParams()))
-    assert "Rank 1 is late once: in step 6, by" in said, said
+    text = sentences(build(simulation.run().members(), NoParams()))
+    assert "Rank 1 is late once: in step 6, by" in text, text
 
 
 def test_what_a_rank_costs_in_typical_steps_is_no_cost_of_the_step_in_which_it_is_late() -> None:
     """Step 3 takes all ranks so much longer that averages of typical steps leave it out."""
     delays = [Delay("host", 0, us=60_000, steps=(2,)), Delay("host", 0, us=100)]
     simulation = Simulation(simulated_ddp(3, 2), steps=7, delays=delays, jitter=0.01)
-    said = sentences(build(simulation.run().members(), NoParams()))
-    assert "Rank 0 is late once: in step 3, by" in said
-    assert "costs the other" not in said, said
+    text = sentences(build(simulation.run().members(), NoParams()))
+    assert "Rank 0 is late once: in step 3, by" in text
+    assert "costs the other" not in text, text
 
 
 def test_a_cost_per_step_leaves_out_the_parts_of_steps_at_the_ends_of_a_recording() -> None:

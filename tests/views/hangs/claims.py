@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.claims import Claim, Said
+from tests.support.claims import Claim, ReadSentences
 from tests.support.dumps import DrawnJob, hung_job
 from tests.support.random_jobs.surfaces import found_texts
 from torch_tb_profiler.model.flight_recorder import JobDumps
@@ -12,18 +12,18 @@ from torch_tb_profiler.views.hangs.build import build
 SECOND = 10**9
 
 
-def of(job: DrawnJob | JobDumps) -> Said:
+def of(job: DrawnJob | JobDumps) -> ReadSentences:
     dumps = job.dumps() if isinstance(job, DrawnJob) else job
-    return lambda: " ".join(said for _, said in found_texts(build(dumps, NoParams()), ""))
+    return lambda: " ".join(text for _, text in found_texts(build(dumps, NoParams()), ""))
 
 
-def among_four(name: str, elements: int = 32) -> Said:
+def among_four(name: str, elements: int = 32) -> ReadSentences:
     """Return what is said where rank 2 calls this and the others an all_reduce of 32 elements."""
     job = DrawnJob(4).call("all_reduce").call(name, [2], done=False, elements=elements)
     return of(job.call("all_reduce", [0, 1, 3], done=False))
 
 
-def swapped(*then: str) -> Said:
+def swapped(*then: str) -> ReadSentences:
     """Return what is said where rank 0 calls what the others call, the first two calls exchanged."""
     job = DrawnJob(4)
     for name in ("all_gather", "all_reduce", *then):
@@ -33,7 +33,7 @@ def swapped(*then: str) -> Said:
     return of(job)
 
 
-def receiving(ranks: int) -> Said:
+def receiving(ranks: int) -> ReadSentences:
     """Return what is said where the first ranks of three receive from the next one, and no one sends."""
     job = DrawnJob(3)
     for rank in range(ranks):
@@ -41,7 +41,7 @@ def receiving(ranks: int) -> Said:
     return of(job)
 
 
-def messaging(posted: bool) -> Said:
+def messaging(posted: bool) -> ReadSentences:
     """Return what is said where rank 3 waits for a second message of rank 1, which may have sent it."""
     job = DrawnJob(4, {"pp": [1, 3]}).call("all_reduce")
     job.message("send", 1, 3, group="pp").message("recv", 3, 1, group="pp")
@@ -49,7 +49,7 @@ def messaging(posted: bool) -> Said:
     return of(job.message("send", 1, 3, group="pp", done=False) if posted else job)
 
 
-def unmatched(*gone_on: int) -> Said:
+def unmatched(*gone_on: int) -> ReadSentences:
     """Return what is said where rank 1 receives once more from rank 2, and some have gone on to an all_reduce."""
     job = DrawnJob(3)
     for _ in range(3):
@@ -57,7 +57,7 @@ def unmatched(*gone_on: int) -> Said:
     return of(job.message("recv", 1, 2, done=False).call("all_reduce", gone_on, done=False))
 
 
-def crossing(*second: int) -> Said:
+def crossing(*second: int) -> ReadSentences:
     """Return what is said where ranks 0 and 2 are in a call of one group, and these ranks in one of another."""
     job = DrawnJob(4, {"g0": [0, 1, 2], "g1": [0, 1, 3]}).call("all_reduce")
     return of(
@@ -65,7 +65,7 @@ def crossing(*second: int) -> Said:
     )
 
 
-def paused(after: int) -> Said:
+def paused(after: int) -> ReadSentences:
     """Return what is said so many seconds after a job that once paused for 30 s made its last call."""
     job = DrawnJob(4).call("all_reduce")
     job.time += 30 * SECOND
@@ -73,8 +73,8 @@ def paused(after: int) -> Said:
     return of(job.dumps(after_ns=after * SECOND))
 
 
-def dumped_twice(goes_on: bool) -> Said:
-    """Return what is said of two dumps of a job, between which its pending calls may have finished."""
+def dumped_twice(goes_on: bool) -> ReadSentences:
+    """Read the sentences about two dumps of a job, between which its pending calls may have finished."""
     job = hung_job()
     first = job.dumps(after_ns=100_000_000).files
     if goes_on:
@@ -85,7 +85,7 @@ def dumped_twice(goes_on: bool) -> Said:
     return of(JobDumps(job.dumps(after_ns=900 * SECOND).files, first))
 
 
-def gloo(unrecorded: bool) -> Said:
+def gloo(unrecorded: bool) -> ReadSentences:
     """Return what is said where rank 0 of two waits, and the other may be in a message that isn't recorded."""
     dumps = DrawnJob(2, backend="gloo").call("all_reduce").call("all_reduce", [0], done=False).dumps()
     assert dumps.files[1].dump is not None

@@ -11,15 +11,15 @@ from torch_tb_profiler.views.hangs.build import build
 def test_calls_are_compared_on_the_ranks_with_a_dump() -> None:
     """Nobody knows what a rank without a dump called."""
 
-    def said(*ranks: int) -> str:
+    def agreement(*ranks: int) -> str:
         payload = build(hung_job(4, 1).dumps(ranks), NoParams())
         return next(fact.text for fact in payload.ruled_out if fact.title == "Different program paths")
 
-    assert said(0, 1, 2, 3) == "The last 3 collectives of the default group are the same on all its ranks"
+    assert agreement(0, 1, 2, 3) == "The last 3 collectives of the default group are the same on all its ranks"
     without_rank_3 = (
         "The last 3 collectives of the default group are the same on all its ranks with a readable dump"
     )
-    assert said(0, 1, 2) == without_rank_3
+    assert agreement(0, 1, 2) == without_rank_3
 
 
 def test_a_rank_without_a_dump_is_not_said_to_wait() -> None:

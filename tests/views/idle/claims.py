@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from tests.support.claims import Claim, Said, launched, repeat, said_by
+from tests.support.claims import Claim, ReadSentences, launched, read_sentences, repeat
 from torch_tb_profiler.model.trace import Trace
 
 
 def of(trace: Trace) -> str:
-    return said_by("idle", trace)
+    return read_sentences("idle", trace)
 
 
-def steps(*lines: str, count: int = 4) -> Said:
-    """Return what is said of steps of 10 ms."""
+def steps(*lines: str, count: int = 4) -> ReadSentences:
+    """Read the sentences about steps of 10 ms."""
     return lambda: of(repeat(*lines, steps=count))
 
 
@@ -20,8 +20,8 @@ LATE = launched("gemm", 6_000, 4_000, 5_990)
 """A kernel at the end of a step, launched as it begins."""
 
 
-def many(middle: str, kernel: int = 100) -> Said:
-    """Return what is said of steps of 20 kernels, each launched by an operator of 400 us before it."""
+def many(middle: str, kernel: int = 100) -> ReadSentences:
+    """Read the sentences about steps of 20 kernels, each launched by an operator of 400 us before it."""
     lines = [
         f"host {middle} {500 * i + 10} 400\n" + launched("gemm", 500 * i + 420, kernel, 500 * i + 412, i)
         for i in range(20)
@@ -29,16 +29,16 @@ def many(middle: str, kernel: int = 100) -> Said:
     return steps(*lines)
 
 
-def syncing(*calls: str) -> Said:
-    """Return what is said of a kernel that a call waits for, and another one after it."""
+def syncing(*calls: str) -> ReadSentences:
+    """Read the sentences about a kernel that a call waits for, and another one after it."""
     return steps(launched("gemm", 20, 2_000, 10), *calls, launched("relu", 6_000, 3_900, 5_990, 2))
 
 
 SYNC = "host cuda_runtime cudaStreamSynchronize 30 1995"
 
 
-def draining(first: int, second: int) -> Said:
-    """Return what is said of two calls that wait for a kernel each, and how long the device idles after each."""
+def draining(first: int, second: int) -> ReadSentences:
+    """Read the sentences about two calls that wait for a kernel each, and how long the device idles after each."""
     relu, last = 2_020 + first, 2_520 + first + second
     return steps(
         launched("gemm", 20, 2_000, 10),

@@ -87,10 +87,10 @@ def test_where_nothing_is_overlapped_it_is_what_distributed_says_of_each_step() 
     job = Simulation(ddp(8, overlap=False), delays=[LATE], jitter=0.02).run()
     comparison = compare_members(job.members())
     rows = waiting_by_step(comparison, step_sums(comparison))
-    said = {row.step: (row.transfer, row.waiting) for row in rows if row.member == 0}
+    recorded_time = {row.step: (row.transfer, row.waiting) for row in rows if row.member == 0}
     for step in answer(job, 0).steps:
         if step.complete:
-            assert (step.transfer_ns, step.waiting_ns) == said[step.name]
+            assert (step.transfer_ns, step.waiting_ns) == recorded_time[step.name]
 
 
 def test_the_late_rank_waits_for_nobody() -> None:

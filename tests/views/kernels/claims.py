@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from tests.support.claims import Claim, Said, launched, said_by
+from tests.support.claims import Claim, ReadSentences, launched, read_sentences
 from tests.support.traces import draw
 
 CORES = "sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x32_tensor16x8x16"
 
 
-def of(*kernels: tuple[str, int]) -> Said:
-    """Return what is said of kernels, each of so many us."""
+def of(*kernels: tuple[str, int]) -> ReadSentences:
+    """Read the sentences about kernels, each of so many us."""
     lines, at = ["host user_annotation ProfilerStep#0 0 10000"], 100
     for number, (name, duration) in enumerate(kernels, 1):
         lines.append(launched(name, at, duration, at - 20, number))
         at += duration + 50
-    return lambda: said_by("kernels", draw("\n".join(lines)))
+    return lambda: read_sentences("kernels", draw("\n".join(lines)))
 
 
 CLAIMS = [

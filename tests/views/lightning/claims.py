@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from tests.support.claims import Claim, Said, said_by
+from tests.support.claims import Claim, ReadSentences, read_sentences
 from tests.support.traces import draw
 
 
-def hooks(*times: int, outer: int = 1000) -> Said:
-    """Return what is said of a hook of `outer` us around others, which take these times."""
+def hooks(*times: int, outer: int = 1000) -> ReadSentences:
+    """Read the sentences about a hook of `outer` us around others, which take these times."""
     lines, at = [f"host user_annotation [pl][profile]run_training_batch 0 {outer}"], 0
     for number, time in enumerate(times):
         lines.append(f"host user_annotation [pl][profile][Callback]C{number}.on_step {at} {time}")
         at += time
-    return lambda: said_by("lightning", draw("\n".join(lines)))
+    return lambda: read_sentences("lightning", draw("\n".join(lines)))
 
 
 CLAIMS = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.analyses.shared.test_memory_trends import FLAT, concatenating, growing_by
-from tests.support.claims import Claim, Said, said_by
+from tests.support.claims import Claim, ReadSentences, read_sentences
 from tests.support.memory_traces import CALLS, leaving_on, memory, out_of_memory, steps_that_leave
 from tests.support.traces import draw
 from torch_tb_profiler.model.trace import Trace
@@ -15,29 +15,29 @@ MIB = 2**20
 
 
 def of(trace: Trace) -> str:
-    return said_by("memory", trace)
+    return read_sentences("memory", trace)
 
 
-def events(*lines: str) -> Said:
-    """Return what is said of memory events beside calls of operators."""
+def events(*lines: str) -> ReadSentences:
+    """Read the sentences about memory events beside calls of operators."""
     return lambda: of(draw(CALLS, *memory("\n".join(lines)), **GPU))
 
 
-def leaving(*sizes: int) -> Said:
+def leaving(*sizes: int) -> ReadSentences:
     return lambda: of(steps_that_leave(*sizes))
 
 
-def rising(sizes: list[int], reserved: list[int], extra: int = 0, device: str = "GPU0") -> Said:
+def rising(sizes: list[int], reserved: list[int], extra: int = 0, device: str = "GPU0") -> ReadSentences:
     return lambda: of(concatenating(sizes, reserved, extra=extra, device=device))
 
 
-def two_devices(leaking: str, released: bool = False, replaces: bool = False) -> Said:
-    """Return what is said of a trace of `leaving_on`."""
+def two_devices(leaking: str, released: bool = False, replaces: bool = False) -> ReadSentences:
+    """Read the sentences about a trace of `leaving_on`."""
     return lambda: of(leaving_on(leaking, released, replaces))
 
 
-def two_places(second: int) -> Said:
-    """Return what is said of two operators, of which one leaves a block in each step, the other `second` bytes."""
+def two_places(second: int) -> ReadSentences:
+    """Read the sentences about two operators: one leaks a block in each step, the other `second` bytes."""
     picture, lines, total = [], [], 0
     for i in range(1, 6):
         at = 100 * i
@@ -54,14 +54,14 @@ def two_places(second: int) -> Said:
     return lambda: of(draw("\n".join(picture), *memory("\n".join(lines)), **GPU))
 
 
-def failing(name: str, device: str = "GPU0") -> Said:
+def failing(name: str, device: str = "GPU0") -> ReadSentences:
     failed = memory(f"115 {device} - 4096 1312 9000")
     failed[0]["name"] = name
     return lambda: of(draw(CALLS, *memory(f"20 GPU0 a 8 8 0\n21 {device} b 8 1312 9000"), *failed, **GPU))
 
 
-def refusing(capacity: int, size: int, allocated: int, reserved: int) -> Said:
-    """Return what is said of a card of so many GiB that refuses a request; the other sizes are in MiB."""
+def refusing(capacity: int, size: int, allocated: int, reserved: int) -> ReadSentences:
+    """Read the sentences about a card of so many GiB that refuses a request; the other sizes are in MiB."""
     card = [{"id": 0, "name": "A100", "totalGlobalMem": capacity << 30}]
     before = memory(f"20 GPU0 a {allocated * MIB} {allocated * MIB} {reserved * MIB}")
     failed = out_of_memory("GPU0", size=size * MIB, allocated=allocated * MIB, reserved=reserved * MIB)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.support.claims import Claim, Said
+from tests.support.claims import Claim, ReadSentences
 from tests.support.random_jobs.surfaces import found_texts
 from tests.support.snapshots import entry, frame
 from tests.views.memory.test_snapshot_failures import (
@@ -16,7 +16,7 @@ from tests.views.memory.test_snapshot_failures import (
     MIB,
     PIECES,
     STEP,
-    drawn,
+    draw_segment,
     shown_failure,
     write_failed,
 )
@@ -30,36 +30,36 @@ def of(answer: object) -> str:
     return "\n".join(sentence for _, sentence in found_texts(answer, ""))
 
 
-def failing(segments: list[dict[str, Any]], request: int, free: int | None, **settings: Any) -> Said:
-    """Return what is said of a request of so many MiB that fails while so many are free."""
+def failing(segments: list[dict[str, Any]], request: int, free: int | None, **settings: Any) -> ReadSentences:
+    """Read the sentences about a request of so many MiB that fails while so many are free."""
     return lambda: of(write_failed(segments, request, free, **settings))
 
 
-def gone(released: bool) -> Said:
-    """Return what is said of a failure after which the only segment was released, or wasn't."""
+def gone(released: bool) -> ReadSentences:
+    """Read the sentences about a failure after which the only segment was released, or wasn't."""
     after = [entry("segment_free", 63 * MIB, 10, FORWARD, addr=BASE)] if released else []
     died = [
         entry("free_completed", 40 * MIB, 7, FORWARD, addr=BASE),
         entry("free_completed", 20 * MIB, 9, STEP, addr=BASE + 40 * MIB),
     ]
-    return lambda: of(write_failed([] if released else [drawn([(63, None)])], 40, 10, [*died, *after]))
+    return lambda: of(write_failed([] if released else [draw_segment([(63, None)])], 40, 10, [*died, *after]))
 
 
-def on_device(used: int, free: int, request: int, device: int | None) -> Said:
-    """Return what is said of a failed request; sizes in GiB, `device`: of the GPU, None if it isn't known."""
+def on_device(used: int, free: int, request: int, device: int | None) -> ReadSentences:
+    """Read the sentences about a failed request; sizes in GiB, `device`: of the GPU, None if it isn't known."""
     oom = entry("oom", request * GIB * MIB, 5, FORWARD, device_free=free * GIB * MIB)
-    value = {"segments": [drawn([(used * GIB, STEP)])], "device_traces": [[oom]]}
+    value = {"segments": [draw_segment([(used * GIB, STEP)])], "device_traces": [[oom]]}
     params = {} if device is None else {"device_bytes": device * GIB * MIB}
     return lambda: of(shown_failure(value, **params))
 
 
-def growing(*blocks: Born, fails: bool = False, steps: int = 6) -> Said:
-    """Return what is said of steps with these blocks beside those of a forward and a backward pass."""
+def growing(*blocks: Born, fails: bool = False, steps: int = 6) -> ReadSentences:
+    """Read the sentences about steps with these blocks beside those of a forward and a backward pass."""
     return lambda: of(grown(*blocks, fails=fails, steps=steps))
 
 
-def reserving(*sizes: int, used: int = 0) -> Said:
-    """Return what is said of steps that reserve these MiB more, of which tensors use `used` more in each."""
+def reserving(*sizes: int, used: int = 0) -> ReadSentences:
+    """Read the sentences about steps that reserve these MiB more, of which tensors use `used` more in each."""
 
     def say() -> str:
         entries: list[dict[str, Any]] = []
@@ -73,15 +73,15 @@ def reserving(*sizes: int, used: int = 0) -> Said:
                 ("free_completed", BACKWARD, 10, place + 100 * 2**33),
             ):
                 entries.append(entry(action, mib * MIB, len(entries), stack, addr=at))
-        value = {"segments": [drawn([(600, None)])], "device_traces": [entries]}
+        value = {"segments": [draw_segment([(600, None)])], "device_traces": [entries]}
         return of(build_snapshot(read(value), SnapshotParams()))
 
     return say
 
 
-OTHER_STREAM = [*FULL, drawn([(30, None)], stream=7, at=BASE + 2**32)]
-SAME_STREAM = [*FULL, drawn([(30, None)], at=BASE + 2**32)]
-LARGE_POOL = {**drawn([(500, None)], at=BASE + 2**32), "segment_pool_id": (0, 1)}
+OTHER_STREAM = [*FULL, draw_segment([(30, None)], stream=7, at=BASE + 2**32)]
+SAME_STREAM = [*FULL, draw_segment([(30, None)], at=BASE + 2**32)]
+LARGE_POOL = {**draw_segment([(500, None)], at=BASE + 2**32), "segment_pool_id": (0, 1)}
 ALL_STEPS = each(0, 1, 2, 3, 4, 5)
 
 
@@ -114,20 +114,20 @@ UNUSED: dict[str, dict[str, Any]] = {
 OTHER_CODE = [frame("load", 1, "data.py")]
 
 
-def held(size: int, frames: list[Any]) -> Said:
-    """Return what is said of a request that lacks 30 MiB while this code holds so many of 60."""
-    return failing([drawn([(size, frames), (60 - size, OTHER_CODE)])], 40, 10)
+def held(size: int, frames: list[Any]) -> ReadSentences:
+    """Read the sentences about a request that lacks 30 MiB while this code holds so many of 60."""
+    return failing([draw_segment([(size, frames), (60 - size, OTHER_CODE)])], 40, 10)
 
 
-def pooled(size: int) -> Said:
-    """Return what is said of such a request while the pool of a graph holds so many MiB."""
-    pool = {**drawn([(size, OTHER_CODE)], at=BASE + 2**32), "segment_pool_id": (0, 1)}
-    return failing([drawn([(60 - size, OTHER_CODE)]), pool], 40, 10)
+def pooled(size: int) -> ReadSentences:
+    """Read the sentences about such a request while the pool of a graph holds so many MiB."""
+    pool = {**draw_segment([(size, OTHER_CODE)], at=BASE + 2**32), "segment_pool_id": (0, 1)}
+    return failing([draw_segment([(60 - size, OTHER_CODE)]), pool], 40, 10)
 
 
-def unused(more: dict[str, Any]) -> Said:
-    """Return what is said of a request of 25 MiB while another segment has 30 that it can't use."""
-    return failing([*FULL, {**drawn([(30, None)], at=BASE + 2**32), **more}], 25, 1)
+def unused(more: dict[str, Any]) -> ReadSentences:
+    """Read the sentences about a request of 25 MiB while another segment has 30 that it can't use."""
+    return failing([*FULL, {**draw_segment([(30, None)], at=BASE + 2**32), **more}], 25, 1)
 
 
 def pattern(template: str, size: str) -> str:
@@ -182,9 +182,9 @@ CLAIMS = [
     Claim(
         "{used} are in use{top}, {unused} reserved but unused.",
         r"60\.0 MiB are in use \(60\.0 MiB from evaluate\.py\(41\): add\)",
-        failing([drawn([(60, KEPT)])], 40, 10),
+        failing([draw_segment([(60, KEPT)])], 40, 10),
         "code of the program's own called that of the library",
-        failing([drawn([(60, KEPT[:1])])], 40, 10),
+        failing([draw_segment([(60, KEPT[:1])])], 40, 10),
     ),
     Claim(
         "{unused} are reserved but unused in other streams or pools, which this request can't use.",
@@ -203,9 +203,9 @@ CLAIMS = [
     Claim(
         "{used} are in use{top}, {unused} reserved but unused.",
         r"60\.0 MiB are in use \(40\.0 MiB activations\), 3\.00 MiB reserved but unused\.",
-        failing([drawn([(40, FORWARD), (20, STEP), (3, None)])], 40, 10),
+        failing([draw_segment([(40, FORWARD), (20, STEP), (3, None)])], 40, 10),
         "the optimizer holds the 40 MiB",
-        failing([drawn([(40, STEP), (20, FORWARD), (3, None)])], 40, 10),
+        failing([draw_segment([(40, STEP), (20, FORWARD), (3, None)])], 40, 10),
     ),
     # ---- what makes room
     Claim(
@@ -255,9 +255,9 @@ CLAIMS = [
     Claim(
         "At least {missing} must be freed for this request to fit.",
         r"At least 1\.66 GiB must be freed for this request to fit\.",  # 1,706 MiB
-        failing([drawn([(1700, FORWARD), (20, STEP), (3, None)])], 1719, 10),
+        failing([draw_segment([(1700, FORWARD), (20, STEP), (3, None)])], 1719, 10),
         "10 MiB more are free",
-        failing([drawn([(1700, FORWARD), (20, STEP), (3, None)])], 1719, 20),
+        failing([draw_segment([(1700, FORWARD), (20, STEP), (3, None)])], 1719, 20),
     ),
     Claim(
         "Free what {name} keeps (`detach()`, `item()`, a shorter list): {size} were allocated over {steps} and "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.claims import Claim, Said
+from tests.support.claims import Claim, ReadSentences
 from tests.views.memory.snapshot_claims import of
 from tests.views.memory.test_snapshot_compare import EMBEDDING, LARGE, SMALL, A, B, compare, fit, peaking
-from tests.views.memory.test_snapshot_failures import BASE, FORWARD, MIB, STEP, drawn
+from tests.views.memory.test_snapshot_failures import BASE, FORWARD, MIB, STEP, draw_segment
 from tests.views.memory.test_snapshot_history import read
 from tests.views.memory.test_snapshot_ranks import rank, ranks
 from torch_tb_profiler.model.snapshots import RecordedSnapshot
@@ -15,20 +15,20 @@ from torch_tb_profiler.model.snapshots import RecordedSnapshot
 WITHOUT_ROOM = peaking((100, STEP), (8 * 8, FORWARD))
 
 
-def compared(base: RecordedSnapshot, candidate: RecordedSnapshot) -> Said:
+def compared(base: RecordedSnapshot, candidate: RecordedSnapshot) -> ReadSentences:
     return lambda: of(compare(base, candidate))
 
 
-def fitted(base: RecordedSnapshot, candidate: RecordedSnapshot, **params: Any) -> Said:
+def fitted(base: RecordedSnapshot, candidate: RecordedSnapshot, **params: Any) -> ReadSentences:
     return lambda: of(fit(base, candidate, **params))
 
 
-def of_ranks(*snapshots: RecordedSnapshot | None) -> Said:
-    """Return what is said of the snapshots of a job's ranks, None for one that can't be read."""
+def of_ranks(*snapshots: RecordedSnapshot | None) -> ReadSentences:
+    """Read the sentences about the snapshots of a job's ranks, None for one that can't be read."""
     return lambda: of(ranks(*snapshots))
 
 
-ON_TWO = [drawn([(50, FORWARD)]), {**drawn([(50, FORWARD)], at=BASE + 2**32), "device": 1}]
+ON_TWO = [draw_segment([(50, FORWARD)]), {**draw_segment([(50, FORWARD)], at=BASE + 2**32), "device": 1}]
 TWO_GPUS = read({"segments": ON_TWO, "device_traces": [[], []]})
 
 CLAIMS = [

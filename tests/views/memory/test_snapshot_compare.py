@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.snapshots import entry, frame
-from tests.views.memory.test_snapshot_failures import BASE, FORWARD, MIB, STEP, drawn
+from tests.views.memory.test_snapshot_failures import BASE, FORWARD, MIB, STEP, draw_segment
 from tests.views.memory.test_snapshot_history import read
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.ingest.memory.snapshot import as_trace
@@ -41,7 +41,7 @@ def peaking(*allocations: tuple[int, list[Any]], older: int = 0, oom: int | None
         entry("free_completed", size * MIB, 100 + number, stack, addr=BASE + number * 2**32)
         for number, (size, stack) in enumerate(allocations)
     ]
-    return read({"segments": [drawn([(400, None)])], "device_traces": [entries]})
+    return read({"segments": [draw_segment([(400, None)])], "device_traces": [entries]})
 
 
 def pair(base: RecordedSnapshot, candidate: RecordedSnapshot) -> TracePair:
@@ -125,7 +125,12 @@ def test_what_will_fit_follows_from_two_batch_sizes() -> None:
             {"batch": 8, "other_batch": 4},
             "grows faster than the batch",
         ),
-        (SMALL, read({"segments": [drawn([(200, FORWARD)])]}), {"batch": 8, "other_batch": 4}, "no history"),
+        (
+            SMALL,
+            read({"segments": [draw_segment([(200, FORWARD)])]}),
+            {"batch": 8, "other_batch": 4},
+            "no history",
+        ),
     ],
 )
 def test_nothing_is_predicted_that_the_recordings_do_not_show(

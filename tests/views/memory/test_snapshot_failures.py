@@ -20,7 +20,7 @@ FORWARD = [frame("at::empty", 0, "??"), frame("forward", 88, "model/block.py"), 
 STEP = [frame("_init_group", 40, "site-packages/torch/optim/adam.py"), frame("<module>", 9)]
 
 
-def drawn(
+def draw_segment(
     pieces: list[tuple[int, list[Any] | None]], stream: int = 0, kind: str = "large", at: int = BASE
 ) -> dict[str, Any]:
     """Return a segment of blocks of (MiB, stack), without a stack free ones."""
@@ -50,12 +50,12 @@ def shown_failure(value: Any, **params: Any) -> MemorySnapshot:
     return build_snapshot(read_snapshot(io.BytesIO(pickle.dumps(value))), SnapshotParams(**params))
 
 
-FULL = [drawn([(40, FORWARD), (20, STEP)])]
-PIECES = [drawn([(10, FORWARD), (12, None), (10, FORWARD), (11, None), (10, STEP)])]
+FULL = [draw_segment([(40, FORWARD), (20, STEP)])]
+PIECES = [draw_segment([(10, FORWARD), (12, None), (10, FORWARD), (11, None), (10, STEP)])]
 
 
 def test_memory_that_is_in_use_is_held_and_what_holds_enough_is_named() -> None:
-    oom = write_failed([drawn([(40, FORWARD), (20, STEP), (3, None)])], 40, 10)
+    oom = write_failed([draw_segment([(40, FORWARD), (20, STEP), (3, None)])], 40, 10)
     assert (oom.cause, oom.in_use, oom.unused, oom.usable, oom.largest_free) == (
         "held", 60 * MIB, 3 * MIB, 3 * MIB, 3 * MIB
     )  # fmt: skip
@@ -66,10 +66,12 @@ def test_memory_that_is_in_use_is_held_and_what_holds_enough_is_named() -> None:
     ).replace("40 MiB", "40.0 MiB").replace("10 MiB", "10.0 MiB").replace("60 MiB", "60.0 MiB").replace(
         "3 MiB", "3.00 MiB"
     )
-    said = [plain(each) for each in oom.remedies]
-    assert "activations hold 40.0 MiB" in said[0] and "At least 27.0 MiB" in said[-1]
-    assert "if the GPU has more than 73.0 MiB" in said[1], "so little memory is left by other processes"
-    assert len(said) == 3 and not any("optimizer" in each or "expandable" in each for each in said)  # 20 < 27
+    remedies = [plain(each) for each in oom.remedies]
+    assert "activations hold 40.0 MiB" in remedies[0] and "At least 27.0 MiB" in remedies[-1]
+    assert "if the GPU has more than 73.0 MiB" in remedies[1], "so little memory is left by other processes"
+    assert len(remedies) == 3 and not any(
+        "optimizer" in each or "expandable" in each for each in remedies
+    )  # 20 < 27
 
 
 def test_fragmentation_is_enough_memory_in_pieces() -> None:
@@ -85,12 +87,12 @@ def test_fragmentation_is_enough_memory_in_pieces() -> None:
 
 
 def test_holes_of_other_streams_are_of_no_use() -> None:
-    other = drawn([(30, None)], stream=7, at=BASE + 2**32)
+    other = draw_segment([(30, None)], stream=7, at=BASE + 2**32)
     oom = write_failed([*FULL, other], 25, 1)
     assert (oom.cause, oom.usable, oom.other_unused) == ("other pools", 0, 30 * MIB)
     assert "30.0 MiB" in plain(oom.remedies[0])
-    assert write_failed([*FULL, drawn([(30, None)], at=BASE + 2**32)], 25, 1).cause == "unknown"
-    small = write_failed([*FULL, drawn([(30, None)], kind="small", at=BASE + 2**32)], 25, 1)
+    assert write_failed([*FULL, draw_segment([(30, None)], at=BASE + 2**32)], 25, 1).cause == "unknown"
+    small = write_failed([*FULL, draw_segment([(30, None)], kind="small", at=BASE + 2**32)], 25, 1)
     assert (small.cause, small.usable) == ("other pools", 0)
 
 
@@ -103,13 +105,13 @@ def test_holes_of_other_streams_are_of_no_use() -> None:
     ],
 )
 def test_unused_memory_is_made_usable_by_what_keeps_it_from_the_request(more: Any, remedy: str) -> None:
-    other = {**drawn([(30, None)], at=BASE + 2**32), **more}
-    (said,) = map(plain, write_failed([*FULL, other], 25, 1).remedies)
-    assert said.startswith(remedy) and "30.0 MiB" in said
+    other = {**draw_segment([(30, None)], at=BASE + 2**32), **more}
+    (remedies,) = map(plain, write_failed([*FULL, other], 25, 1).remedies)
+    assert remedies.startswith(remedy) and "30.0 MiB" in remedies
     later = [entry("free_completed", MIB, 6, [], addr=1)]  # the same from the history backwards
-    (said,) = map(plain, write_failed([*FULL, other], 25, 1, later).remedies)
-    assert said.startswith(remedy) and "30.0 MiB" in said
-    both = {**drawn([(30, None)], at=BASE + 2**33), "stream": 9, "segment_pool_id": (0, 9)}
+    (remedies,) = map(plain, write_failed([*FULL, other], 25, 1, later).remedies)
+    assert remedies.startswith(remedy) and "30.0 MiB" in remedies
+    both = {**draw_segment([(30, None)], at=BASE + 2**33), "stream": 9, "segment_pool_id": (0, 9)}
     assert plain(write_failed([*FULL, both], 25, 1).remedies[0]).startswith("Release CUDA graphs")
 
 
@@ -117,40 +119,46 @@ GIB = 1024
 
 
 def test_what_other_processes_hold_is_the_first_to_go_where_it_is_enough() -> None:
-    def said(used: int, free: int, request: int, device: int | None) -> list[str]:
+    def read_remedies(used: int, free: int, request: int, device: int | None) -> list[str]:
         oom = entry("oom", request * GIB * MIB, 5, FORWARD, device_free=free * GIB * MIB)
-        value = {"segments": [drawn([(used * GIB, STEP)])], "device_traces": [[oom]]}
+        value = {"segments": [draw_segment([(used * GIB, STEP)])], "device_traces": [[oom]]}
         params = {} if device is None else {"device_bytes": device * GIB * MIB}
         return [plain(each) for each in shown_failure(value, **params).oom[0].remedies]
 
-    assert said(4, 1, 3, 80)[0].startswith("Stop what else runs on this GPU: 75.0 GiB are held")
-    assert not any("Stop" in each or "nvidia-smi" in each for each in said(74, 1, 4, 76)), "its own CUDA context"
-    assert any("nvidia-smi" in each and "more than 5.00 GiB" in each for each in said(4, 1, 3, None))
-    assert not any("nvidia-smi" in each for each in said(70, 1, 3, None)), "that is a whole GPU"
+    assert read_remedies(4, 1, 3, 80)[0].startswith("Stop what else runs on this GPU: 75.0 GiB are held")
+    assert not any("Stop" in each or "nvidia-smi" in each for each in read_remedies(74, 1, 4, 76)), (
+        "its own CUDA context"
+    )
+    assert any("nvidia-smi" in each and "more than 5.00 GiB" in each for each in read_remedies(4, 1, 3, None))
+    assert not any("nvidia-smi" in each for each in read_remedies(70, 1, 3, None)), "that is a whole GPU"
     # More than the device has: nothing that is freed makes it fit.
-    assert said(4, 70, 200, 80) == [
+    assert read_remedies(4, 70, 200, 80) == [
         "Request less at once: if this process freed everything else, 74.0 GiB would be available."
     ]
-    assert not any("Request less" in each for each in said(4, 70, 74, 80))
-    assert said(4, 6, 20, 80)[0].startswith("Stop what else") and "At least 14.0 GiB" in said(4, 6, 20, 80)[-1]
+    assert not any("Request less" in each for each in read_remedies(4, 70, 74, 80))
+    assert (
+        read_remedies(4, 6, 20, 80)[0].startswith("Stop what else")
+        and "At least 14.0 GiB" in read_remedies(4, 6, 20, 80)[-1]
+    )
 
 
 def test_workspaces_that_hold_enough_are_to_be_limited() -> None:
     workspace = [frame("at::cuda::getCUDABlasLtWorkspace", 0, "??"), frame("forward", 1, "m.py")]
-    assert "CUBLAS_WORKSPACE_CONFIG" in plain(write_failed([drawn([(60, workspace)])], 40, 10).remedies[0])
-    few = write_failed([drawn([(29, workspace), (31, FORWARD)])], 40, 10)
+    assert "CUBLAS_WORKSPACE_CONFIG" in plain(write_failed([draw_segment([(60, workspace)])], 40, 10).remedies[0])
+    few = write_failed([draw_segment([(29, workspace), (31, FORWARD)])], 40, 10)
     assert not any("WORKSPACE" in plain(each) for each in few.remedies)
 
 
 def test_memory_of_private_pools_is_of_graphs_although_its_allocation_is_not_recorded() -> None:
-    pool = {**drawn([(30, FORWARD)], at=BASE + 2**32), "segment_pool_id": (0, 1)}
+    pool = {**draw_segment([(30, FORWARD)], at=BASE + 2**32), "segment_pool_id": (0, 1)}
     oom = write_failed([*FULL, pool], 40, 10)
     assert oom.categories == {"activations": 40 * MIB, "CUDA graphs": 30 * MIB, "optimizer state": 20 * MIB}
-    assert "CUDA graphs" not in write_failed([*FULL, drawn([(30, FORWARD)], at=BASE + 2**32)], 40, 10).categories
+    without_pool = [*FULL, draw_segment([(30, FORWARD)], at=BASE + 2**32)]
+    assert "CUDA graphs" not in write_failed(without_pool, 40, 10).categories
 
 
 def test_the_device_that_ran_out_is_shown_first() -> None:
-    full = {**drawn([(90, FORWARD)]), "device": 1}
+    full = {**draw_segment([(90, FORWARD)]), "device": 1}
     oom = entry("oom", 40 * MIB, 5, FORWARD, device_free=10 * MIB)
     assert shown_failure({"segments": [*FULL, full], "device_traces": [[oom], []]}).device == 0
     assert shown_failure({"segments": [*FULL, full], "device_traces": [[], []]}).device == 1
@@ -169,7 +177,7 @@ def test_without_free_bytes_the_cause_is_unknown() -> None:
 
 
 def test_the_state_is_that_of_the_failure_though_tensors_died_since() -> None:
-    died = [drawn([(63, None)])]
+    died = [draw_segment([(63, None)])]
     after = [
         entry("free_requested", 40 * MIB, 6, FORWARD, addr=BASE),
         entry("free_completed", 40 * MIB, 7, FORWARD, addr=BASE),
@@ -208,7 +216,7 @@ def test_the_parts_add_up_to_the_device() -> None:
 )
 def test_categories_follow_the_innermost_frame_that_a_rule_matches(frames: list[Any], category: str) -> None:
     value = {"segments": [], "device_traces": [[entry("alloc", 7, 1, frames)]]}
-    peak = shown_failure({**value, "segments": [drawn([(1, None)])]}).peak
+    peak = shown_failure({**value, "segments": [draw_segment([(1, None)])]}).peak
     assert peak is not None and peak.categories == {category: 7}
 
 
@@ -219,7 +227,7 @@ def test_pools_and_compile_contexts_are_categories_where_the_stack_says_nothing_
         entry("alloc", 40, 3, FORWARD, addr=3, compile_context="N/A", pool_id=(0, 2)),
         entry("alloc", 80, 4, [], addr=4, compile_context="N/A"),
     ]
-    peak = shown_failure({"segments": [drawn([(1, None)])], "device_traces": [entries]}).peak
+    peak = shown_failure({"segments": [draw_segment([(1, None)])], "device_traces": [entries]}).peak
     assert peak is not None
     assert peak.categories == {"unknown": 80, "CUDA graphs": 40, "activations": 20, "compiled code": 10}
     assert peak.compile_contexts == {"N/A": 120, "0/0": 30}
@@ -239,6 +247,6 @@ def test_the_peak_is_that_of_live_allocations_whichever_free_is_recorded() -> No
             entry("alloc", 7, 4, FORWARD, addr=1),
             entry(free, 100, 5, FORWARD, addr=9),  # older than the history
         ]
-        peak = shown_failure({"segments": [drawn([(1, None)])], "device_traces": [entries]}).peak
+        peak = shown_failure({"segments": [draw_segment([(1, None)])], "device_traces": [entries]}).peak
         assert peak is not None and (peak.bytes, peak.entry, peak.time_us) == (15, 1, 2)
         assert [(site.frames[0].function, site.bytes) for site in peak.sites] == [(None, 10), ("_init_group", 5)]

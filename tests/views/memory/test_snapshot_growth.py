@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.snapshots import entry, frame
-from tests.views.memory.test_snapshot_failures import BASE, FORWARD, MIB, STEP, drawn
+from tests.views.memory.test_snapshot_failures import BASE, FORWARD, MIB, STEP, draw_segment
 from tests.views.memory.test_snapshot_history import read
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.memory.snapshot.build import build_snapshot
@@ -54,7 +54,7 @@ def grown(*blocks: Born, steps: int = 6, annotated: bool = False, fails: bool = 
     if fails:
         oom = entry("oom", 60 * MIB, 10 * len(entries), FORWARD, device_free=10 * MIB)
         entries.append(oom)
-    segments = [drawn([(max(left, 1), STEP), *([] if fails else [(400, None)])])]
+    segments = [draw_segment([(max(left, 1), STEP), *([] if fails else [(400, None)])])]
     value = {"segments": segments, "device_traces": [entries], "external_annotations": notes if annotated else []}
     return build_snapshot(read(value), SnapshotParams())
 
@@ -79,7 +79,7 @@ def accumulated(passes: int, optimized: Container[int], steps: int = 8, drop: in
         if step in optimized:
             use(20, STEP)
         use(50, KEPT, keep=True)
-    value = {"segments": [drawn([(50 * steps, KEPT), (400, None)])], "device_traces": [entries]}
+    value = {"segments": [draw_segment([(50 * steps, KEPT), (400, None)])], "device_traces": [entries]}
     return build_snapshot(read(value), SnapshotParams())
 
 
@@ -128,7 +128,7 @@ def test_nothing_else_is(blocks: list[Born], annotated: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("passes", "optimized", "drop", "said"),
+    ("passes", "optimized", "drop", "expected"),
     [
         (4, range(8), 0, "in 8 of 8 steps"),
         (4, range(8), 2, "in 8 of 8 steps"),
@@ -140,16 +140,16 @@ def test_nothing_else_is(blocks: list[Born], annotated: bool) -> None:
     ],
 )
 def test_passes_are_steps_where_the_optimizer_tells_them_apart(
-    passes: int, optimized: Container[int], drop: int, said: str
+    passes: int, optimized: Container[int], drop: int, expected: str
 ) -> None:
     growth = accumulated(passes, optimized, drop=drop).growth
-    assert growth is not None and said in plain(growth.summary) and not growth.annotated
+    assert growth is not None and expected in plain(growth.summary) and not growth.annotated
 
 
 def test_the_layers_of_one_forward_pass_are_no_leak() -> None:
     entries = [entry("alloc", 10 * MIB, n, FORWARD, addr=BASE + n * 2**32) for n in range(40)]
     answer = build_snapshot(
-        read({"segments": [drawn([(400, FORWARD)])], "device_traces": [entries]}), SnapshotParams()
+        read({"segments": [draw_segment([(400, FORWARD)])], "device_traces": [entries]}), SnapshotParams()
     )
     assert answer.growth is None and "fewer than 4 steps" in plain(answer.reasons["growth"])
     assert grown(*each(0, 1, 2), steps=3).growth is None
@@ -162,7 +162,7 @@ def test_recomputed_activations_begin_no_step() -> None:
         for stack in (recomputed, BACKWARD):
             entries.append(entry("alloc", 10 * MIB, len(entries), stack, addr=BASE + len(entries) * 2**32))
     answer = build_snapshot(
-        read({"segments": [drawn([(400, FORWARD)])], "device_traces": [entries]}), SnapshotParams()
+        read({"segments": [draw_segment([(400, FORWARD)])], "device_traces": [entries]}), SnapshotParams()
     )
     assert answer.growth is None
 
@@ -194,7 +194,7 @@ def test_reserved_memory_that_rises_alone_is_fragmentation() -> None:
                 if mib:
                     place = BASE + (1 + step + 100 * (stack is BACKWARD) + 1000 * (action[0] == "s")) * 2**33
                     entries.append(entry(action, mib * MIB, len(entries), stack, addr=place))
-        value = {"segments": [drawn([(600, None)])], "device_traces": [entries]}
+        value = {"segments": [draw_segment([(600, None)])], "device_traces": [entries]}
         return build_snapshot(read(value), SnapshotParams())
 
     growth = reserving(20, 20, 20, 20, 20, 20).growth
@@ -207,9 +207,9 @@ def test_reserved_memory_that_rises_alone_is_fragmentation() -> None:
 def test_a_leak_is_a_remedy_where_memory_ran_out_first_if_it_is_enough() -> None:
     leaking = grown(*each(0, 1, 2, 3, 4, 5), fails=True)
     (oom,) = leaking.oom
-    said = [plain(remedy) for remedy in oom.remedies]
+    remedies = [plain(remedy) for remedy in oom.remedies]
     assert (oom.cause, oom.requested - (oom.device_free or 0)) == ("held", 50 * MIB)
-    assert said[0] == (
+    assert remedies[0] == (
         "Free what evaluate.py(41): add keeps (`detach()`, `item()`, a shorter list): 60.0 MiB were allocated "
         "over 6 passes and never freed."
     )

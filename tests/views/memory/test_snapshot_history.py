@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.snapshots import entry, frame
-from tests.views.memory.test_snapshot_failures import BASE, FORWARD, MIB, STEP, drawn
+from tests.views.memory.test_snapshot_failures import BASE, FORWARD, MIB, STEP, draw_segment
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.ingest.memory.snapshot import read_snapshot
 from torch_tb_profiler.model.snapshots import RecordedSnapshot
@@ -45,7 +45,7 @@ def history() -> dict[str, Any]:
             ("ProfilerStep#3", "START", 11), ("forward", "START", 29), ("ProfilerStep#3", "END", 20)
         )
     ]  # fmt: skip
-    segments = [drawn([(20, STEP), (76, None), (30, OTHER)]), drawn([(4, None)], at=BASE + 2**32)]
+    segments = [draw_segment([(20, STEP), (76, None), (30, OTHER)]), draw_segment([(4, None)], at=BASE + 2**32)]
     return {"segments": segments, "device_traces": [actions], "external_annotations": notes}
 
 
@@ -114,7 +114,7 @@ def test_the_live_set_of_an_instant_by_category_module_and_site() -> None:
 
 def test_code_of_pytorch_is_no_module() -> None:
     inner = [frame("forward", 9, "/x/site-packages/torch/nn/modules/linear.py"), *FORWARD]
-    value = {"segments": [drawn([(1, inner)])], "device_traces": []}
+    value = {"segments": [draw_segment([(1, inner)])], "device_traces": []}
     (module,) = build_instant(read(value), InstantParams()).modules
     assert module.name == "model/block.py"
 
@@ -127,7 +127,7 @@ def test_the_map_has_every_block_where_it_lies() -> None:
     ]  # fmt: skip
     assert (first.free_bytes, first.largest_free_bytes, mapped.free_bytes) == (76 * MIB, 76 * MIB, 80 * MIB)
     assert first.address == hex(BASE) and [piece.kind for piece in second.pieces] == ["free"]
-    many = {"segments": [drawn([(1, FORWARD), (1, None)] * 500)], "device_traces": []}
+    many = {"segments": [draw_segment([(1, FORWARD), (1, None)] * 500)], "device_traces": []}
     (segment,) = build_map(read(many), AddressMapParams(pieces=10)).segments
     assert len(segment.pieces) == 10 and {piece.kind for piece in segment.pieces} == {"mixed"}
     assert sum(piece.bytes for piece in segment.pieces) == segment.bytes == 1000 * MIB
@@ -148,7 +148,7 @@ def test_a_step_has_the_entries_from_its_beginning_to_its_end() -> None:
         {"name": "ProfilerStep#0", "stage": stage, "device": 0, "time_us": time}
         for stage, time in (("START", 5), ("END", 6))
     ]
-    value = {"segments": [drawn([(1, None)])], "device_traces": [actions], "external_annotations": notes}
+    value = {"segments": [draw_segment([(1, None)])], "device_traces": [actions], "external_annotations": notes}
     payload = build_snapshot(read(value), SnapshotParams())
     assert payload.step_peak is not None and payload.outside_peak is not None
     assert (payload.step_peak.bytes, payload.step_peak.entry) == (30 * MIB, 3)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from tests.support.claims import Claim, Said, launched, said_by
+from tests.support.claims import Claim, ReadSentences, launched, read_sentences
 from tests.support.recordings import TRAINING
 from tests.support.traces import draw
 
 
-def drawn(picture: str) -> Said:
-    return lambda: said_by("modules", draw(picture))
+def ask(picture: str) -> ReadSentences:
+    return lambda: read_sentences("modules", draw(picture))
 
 
-def model(linear: int, copies: int = 1, device: bool = True) -> Said:
-    """Return what is said of Linear modules that take so many us each, beside a Norm that takes 100 us."""
+def model(linear: int, copies: int = 1, device: bool = True) -> ReadSentences:
+    """Read the sentences about Linear modules that take so many us each, beside a Norm that takes 100 us."""
     lines = ["host python_function nn.Module:~Norm_0 0 100\nhost cpu_op aten::norm 0 100"]
     for i in range(copies):
         start = 1_000 * (i + 1)
@@ -22,7 +22,7 @@ def model(linear: int, copies: int = 1, device: bool = True) -> Said:
             lines.append(launched("gemm", start + 20, linear, start + 5, i))
     if device:
         lines.append(launched("norm", 20, 100, 5, 99))
-    return drawn("\n".join(lines))
+    return ask("\n".join(lines))
 
 
 STRAY = "gpu0 kernel stray 700 2 stream=7"
@@ -46,30 +46,30 @@ CLAIMS = [
     Claim(
         "No {device} work was launched inside a module.",
         "No GPU work was launched inside a module.",
-        drawn("host python_function nn.Module:~Norm_0 0 100\n" + launched("gemm", 300, 10, 200)),
+        ask("host python_function nn.Module:~Norm_0 0 100\n" + launched("gemm", 300, 10, 200)),
         "the launch is inside it",
-        drawn("host python_function nn.Module:~Norm_0 0 100\n" + launched("gemm", 300, 10, 20)),
+        ask("host python_function nn.Module:~Norm_0 0 100\n" + launched("gemm", 300, 10, 20)),
     ),
     Claim(
         "All {device} work was launched in modules.",
         "All GPU work was launched in modules.",
         model(300),
         "some has no launch",
-        drawn("host python_function nn.Module:~Norm_0 0 100\n" + launched("gemm", 300, 10, 20) + "\n" + STRAY),
+        ask("host python_function nn.Module:~Norm_0 0 100\n" + launched("gemm", 300, 10, 20) + "\n" + STRAY),
     ),
     Claim(
         "Forward takes {forward}, backward {backward}.",
         r"Forward takes 57\.0 µs, backward 60\.0 µs\.",
-        drawn(PICTURE),
+        ask(PICTURE),
         "the kernel of backward takes twice as long",
-        drawn(PICTURE.replace("gemm_backward 500 60", "gemm_backward 500 120")),
+        ask(PICTURE.replace("gemm_backward 500 60", "gemm_backward 500 120")),
     ),
     Claim(
         "{shares}.",
         r"2\.5% of GPU time was launched outside any module and 1\.6% of GPU time has no recorded launch\.",
-        drawn(PICTURE),
+        ask(PICTURE),
         "the last module lasts until that launch",
-        drawn(PICTURE.replace("Net_0 0 100", "Net_0 0 120")),
+        ask(PICTURE.replace("Net_0 0 100", "Net_0 0 120")),
     ),
 ]
 

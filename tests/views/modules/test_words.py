@@ -60,18 +60,18 @@ def test_several_modules_of_a_class_lead_to_the_table_by_class() -> None:
         module_class("Net", host_exclusive_ns=10),
         module_class("torch.nn.Linear", modules=1200, host_exclusive_ns=20, backward_host_self_ns=10, place=7),
     ]
-    said = modules_headline("lightning", rows, None)
-    assert plain(said) == "The 1,200 Linear modules make up 75% of module host time."
-    assert links(said) == {"1,200 Linear modules": "lightning?group_by=class&place=7"}
+    expected = modules_headline("lightning", rows, None)
+    assert plain(expected) == "The 1,200 Linear modules make up 75% of module host time."
+    assert links(expected) == {"1,200 Linear modules": "lightning?group_by=class&place=7"}
 
 
 @pytest.mark.parametrize(
-    ("device", "said"),
+    ("device", "expected"),
     [("NPU", "No NPU work was launched inside a module."), (None, "No time was recorded in modules.")],
 )
-def test_modules_without_time(device: str | None, said: str) -> None:
-    assert plain(modules_headline("modules", [module_class("Net")], device)) == said
-    assert plain(modules_headline("modules", [], device)) == said
+def test_modules_without_time(device: str | None, expected: str) -> None:
+    assert plain(modules_headline("modules", [module_class("Net")], device)) == expected
+    assert plain(modules_headline("modules", [], device)) == expected
 
 
 def test_host_time_does_not_count_where_there_is_a_device() -> None:
@@ -80,7 +80,7 @@ def test_host_time_does_not_count_where_there_is_a_device() -> None:
 
 
 @pytest.mark.parametrize(
-    ("device_ns", "outside", "unlinked", "said"),
+    ("device_ns", "outside", "unlinked", "expected"),
     [
         (0, 0, 0, "Forward takes 3.00 µs, backward 4.00 µs."),
         (100, 0, 0, "Forward takes 1.00 µs, backward 2.00 µs. All GPU work was launched in modules."),
@@ -88,7 +88,7 @@ def test_host_time_does_not_count_where_there_is_a_device() -> None:
     ],
 )
 def test_forward_and_backward_are_those_of_the_device_if_there_is_one(
-    device_ns: int, outside: int, unlinked: int, said: str
+    device_ns: int, outside: int, unlinked: int, expected: str
 ) -> None:
     rows = [
         module_class(
@@ -100,7 +100,7 @@ def test_forward_and_backward_are_those_of_the_device_if_there_is_one(
         )
     ]
     details = modules_details(rows, True, "GPU", device_ns, UnplacedWork(1, outside), UnplacedWork(1, unlinked))
-    assert plain(details) == said
+    assert plain(details) == expected
 
 
 def test_without_backward_there_is_no_split() -> None:

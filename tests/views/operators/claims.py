@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from tests.model.work.operator_events import BF16, kernel, launch, operator
-from tests.support.claims import Claim, Said, said_by
+from tests.support.claims import Claim, ReadSentences, read_sentences
 from tests.support.traces import read
 
 H100 = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "numSms": 132, "computeMajor": 9, "computeMinor": 0}
 CORES = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off"
 
 
-def of(*calls: tuple[str, float, float, str], device: bool = True) -> Said:
-    """Return what is said of operators: name, us on the host, us of their kernel, and its name."""
+def of(*calls: tuple[str, float, float, str], device: bool = True) -> ReadSentences:
+    """Read the sentences about operators: name, us on the host, us of their kernel, and its name."""
     events, at = [], 0.0
     for number, (name, host, work, kernel_name) in enumerate(calls, 1):
         inputs = {"dims": [[512, 512], [512, 512]], "types": [BF16, BF16]}
@@ -19,7 +19,7 @@ def of(*calls: tuple[str, float, float, str], device: bool = True) -> Said:
         if device:
             events += [launch(at + 1, number), kernel(kernel_name, at + 20, work, number)]
         at += host + work + 40
-    return lambda: said_by("operators", read(events, deviceProperties=[H100]))
+    return lambda: read_sentences("operators", read(events, deviceProperties=[H100]))
 
 
 CLAIMS = [

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.support.claims import Claim, Said, launched, repeat, said_by
+from tests.support.claims import Claim, ReadSentences, launched, read_sentences, repeat
 
 
-def steps(*lines: str) -> Said:
-    """Return what is said of four steps of 10 ms."""
-    return lambda: said_by("origins", repeat(*lines))
+def steps(*lines: str) -> ReadSentences:
+    """Read the sentences about four steps of 10 ms."""
+    return lambda: read_sentences("origins", repeat(*lines))
 
 
 FRAME = "host python_function train.py(9):~main 0 100"

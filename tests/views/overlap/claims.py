@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.analyses.overlap.test_dips import DIPS, LOW, USUAL, spread
-from tests.support.claims import Claim, Said
+from tests.support.claims import Claim, ReadSentences
 from tests.support.producers.aorta import Busy, line, smi_output
 from tests.support.random_jobs.surfaces import found_texts
 from torch_tb_profiler.analyses.overlap.summary import summarize_overlap
@@ -37,21 +37,21 @@ def of(*ranks: Trace) -> str:
         Member(f"rank{rank}", rank, "1", "ready", None, summarize_overlap(trace))
         for rank, trace in enumerate(ranks)
     )
-    return " ".join(said for _, said in found_texts(build(Members(members), OverlapParams()), ""))
+    return " ".join(text for _, text in found_texts(build(Members(members), OverlapParams()), ""))
 
 
-def ranks(*iterations: Iteration) -> Said:
-    """Return what is said of ranks with one iteration each."""
+def ranks(*iterations: Iteration) -> ReadSentences:
+    """Read the sentences about ranks with one iteration each."""
     return lambda: of(*(read([each]) for each in iterations))
 
 
-def compared(base: Iteration, candidate: Iteration) -> Said:
+def compared(base: Iteration, candidate: Iteration) -> ReadSentences:
     pair = TracePair([read([base])], [read([candidate])], False)
-    return lambda: " ".join(said for _, said in found_texts(build_comparison(pair, NoParams()), ""))
+    return lambda: " ".join(text for _, text in found_texts(build_comparison(pair, NoParams()), ""))
 
 
-def many(overlaps: Sequence[int], clocks: Sequence[int] = ()) -> Said:
-    """Return what is said of iterations that overlap for so many us."""
+def many(overlaps: Sequence[int], clocks: Sequence[int] = ()) -> ReadSentences:
+    """Read the sentences about iterations that overlap for so many us."""
     return lambda: of(read([computing(100, 100 - each, 150) for each in overlaps], clocks))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tests.analyses.overview.kernel_calls import H100, SM90, STEP, SYNC, events, product
 from tests.analyses.roofline.test_tokens import SERVING
 from tests.analyses.shared.test_typical_steps import pipeline
-from tests.support.claims import Claim, Said, launched, repeat, said_by
+from tests.support.claims import Claim, ReadSentences, launched, read_sentences, repeat
 from tests.support.memory_traces import CALLS, STEPS, leaving_on, memory, out_of_memory
 from tests.support.random_jobs.surfaces import found_texts
 from tests.support.serving import Workload, serve
@@ -19,33 +19,33 @@ from torch_tb_profiler.model.trace import Trace
 
 
 def of(trace: Trace) -> str:
-    return said_by("overview", trace)
+    return read_sentences("overview", trace)
 
 
-def steps(*lines: str, count: int = 4) -> Said:
-    """Return what is said of steps of 10 ms."""
+def steps(*lines: str, count: int = 4) -> ReadSentences:
+    """Read the sentences about steps of 10 ms."""
     return lambda: of(repeat(*lines, steps=count))
 
 
-def drawn(picture: str) -> Said:
+def ask(picture: str) -> ReadSentences:
     return lambda: of(draw(picture))
 
 
-def using(device: str) -> Said:
-    """Return what is said of products that keep a device busy."""
+def using(device: str) -> ReadSentences:
+    """Read the sentences about products that keep a device busy."""
     calls = [product(SM90, 8192, time=540.0)] * 18
     trace = [STEP, SYNC, *events(*calls)]
     return lambda: of(read(trace, deviceProperties=[{**H100, "name": device}]))
 
 
-def beside(*delays: Delay, steps: int = 4, only: Sequence[int] | None = None, buckets: int = 3) -> Said:
-    """Return what is said of rank 0 of 4, beside the others (of `only` these)."""
+def beside(*delays: Delay, steps: int = 4, only: Sequence[int] | None = None, buckets: int = 3) -> ReadSentences:
+    """Read the sentences about rank 0 of 4, beside the others (of `only` these)."""
     job = Simulation(ddp(4, buckets, overlap=buckets > 1), delays=delays, syncs=True, steps=steps)
     return lambda: " ".join(text for _, text in found_texts(both(job.run(), 0, only)[1], ""))
 
 
-def in_turn(*ranks: int) -> Said:
-    """Return what is said of a job of which these ranks are late by 5 ms, one in each step."""
+def in_turn(*ranks: int) -> ReadSentences:
+    """Read the sentences about a job of which these ranks are late by 5 ms, one in each step."""
     delays = [Delay("host", ranks[step % len(ranks)], us=5000, steps=(step,)) for step in range(8)]
     return beside(*delays, steps=8)
 
@@ -67,8 +67,8 @@ def exposing(time: int) -> tuple[str, ...]:
     )
 
 
-def communicating(time: int) -> Said:
-    """Return what is said of steps that compute for 4 ms and communicate for `time` us after that."""
+def communicating(time: int) -> ReadSentences:
+    """Read the sentences about steps that compute for 4 ms and communicate for `time` us after that."""
     return steps(
         launched("gemm", 20, 4_000, 10),
         launched(ALL_REDUCE, 4_030, time, 16, 2, 20),
@@ -77,13 +77,13 @@ def communicating(time: int) -> Said:
     )
 
 
-def launching(times: int) -> Said:
-    """Return what is said of kernels with gaps of 250 us, launched late."""
+def launching(times: int) -> ReadSentences:
+    """Read the sentences about kernels with gaps of 250 us, launched late."""
     return steps(*(launched("gemm", 500 * i + 20, 250, 500 * i + 10, i) for i in range(times)))
 
 
-def stalling(time: int) -> Said:
-    """Return what is said of six steps that keep a device busy; one begins with an operator of `time` us."""
+def stalling(time: int) -> ReadSentences:
+    """Read the sentences about six steps that keep a device busy; one begins with an operator of `time` us."""
     lines, at = [], 0
     for i in range(6):
         begin = at + (time if i == 3 else 0)
@@ -94,7 +94,7 @@ def stalling(time: int) -> Said:
         ]
         lines += [f"host cpu_op save_checkpoint {at} {time}"] if begin > at else []
         at = begin + 10_000
-    return drawn("\n".join(lines))
+    return ask("\n".join(lines))
 
 
 CLAIMS = [
@@ -205,9 +205,9 @@ CLAIMS = [
     Claim(
         "{device} idle for {share}; what the host does then isn't recorded.",
         r"The device is idle for 50% of the trace; what the host does then isn't recorded\.",
-        drawn("gpu0 kernel gemm 0 100 stream=7\ngpu0 kernel gemm 300 100 stream=7"),
+        ask("gpu0 kernel gemm 0 100 stream=7\ngpu0 kernel gemm 300 100 stream=7"),
         "it is recorded",
-        drawn("gpu0 kernel gemm 0 100 stream=7\ngpu0 kernel gemm 300 100 stream=7\nhost cpu_op aten::mm 0 400"),
+        ask("gpu0 kernel gemm 0 100 stream=7\ngpu0 kernel gemm 300 100 stream=7\nhost cpu_op aten::mm 0 400"),
     ),
     Claim(
         "No known fix outside the engine's settings would save {share} or more; {serving} says what to set.",
@@ -262,21 +262,21 @@ CLAIMS = [
     Claim(
         "{noun} {name} before them takes {duration}, because the device falls behind the host in it.",
         r"Step 0 before them takes 160 µs, because the device falls behind the host in it\.",
-        drawn(pipeline(60)),
+        ask(pipeline(60)),
         "the device has more to do in it",
-        drawn(pipeline(60, first_work=150)),
+        ask(pipeline(60, first_work=150)),
     ),
     Claim(
         "{count} of {times}; {category} {vary} most, from {range}.",
         r"2 steps of .*; kernels vary most, from 4\.00 ms to 5\.00 ms\.",
-        drawn(
+        ask(
             "host user_annotation ProfilerStep#0 0 10000\nhost user_annotation ProfilerStep#1 10000 11000\n"
             + launched("gemm", 20, 4_000, 10, 1)
             + "\n"
             + launched("gemm", 10_020, 5_000, 10_010, 2)
         ),
         "data loading varies more",
-        drawn(
+        ask(
             "host user_annotation ProfilerStep#0 0 10000\nhost user_annotation ProfilerStep#1 10000 14000\n"
             f"{LOADER} 5000 1000\n{LOADER} 16000 5000\n"
             + launched("gemm", 20, 4_000, 10, 1)
@@ -289,7 +289,7 @@ CLAIMS = [
         r"4 steps of about 10\.0 ms\.",
         steps(*BUSY),
         "one is a tenth longer",
-        drawn("host user_annotation ProfilerStep#0 0 10000\nhost user_annotation ProfilerStep#1 10000 11000"),
+        ask("host user_annotation ProfilerStep#0 0 10000\nhost user_annotation ProfilerStep#1 10000 11000"),
     ),
     Claim(
         "{count} recorded.",
@@ -302,9 +302,9 @@ CLAIMS = [
         "The model processes {rate} tokens/s: {tokens} in {duration} ({prompt} prompt, {generated}; counted from "
         "the labels of {iterations}).",
         r"The model processes 133,000 tokens/s: 133 tokens in 1\.00 ms \(128 prompt, 5 generated",
-        drawn(SERVING),
+        ask(SERVING),
         "its last work ends a millisecond later",
-        drawn(
+        ask(
             SERVING
             + "gpu0 kernel gemm 1000 1000 correlation=2\nhost cuda_runtime cudaLaunchKernel 510 5 correlation=2"
         ),
@@ -396,7 +396,7 @@ def _released() -> str:
 
 
 def _engine(label: str) -> str:
-    """Return what is said of ten iterations with this annotation around each."""
+    """Read the sentences about ten iterations with this annotation around each."""
     lines = []
     for i in range(10):
         at = 10_000 * i

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.analyses.overview.drawn import steps, work
-from tests.support.claims import launched, repeat, said_by
+from tests.analyses.overview.advice_traces import steps, work
+from tests.support.claims import launched, read_sentences, repeat
 from tests.support.simulation.simulator import Collective, Host, Simulation, Wait, ddp
 from tests.support.traces import document, draw, event, read_bytes
 from torch_tb_profiler.analyses.overview import communication_rules, device_rules, host_rules, memory_rules
@@ -161,13 +161,13 @@ def wait(name: str, start: int, gap: int, number: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("gaps", "said"), [((600, 300, 290), "Most"), ((600, 300, 310), "The largest part"), ((600, 0, 0), "Most")]
+    ("gaps", "amount"), [((600, 300, 290), "Most"), ((600, 300, 310), "The largest part"), ((600, 0, 0), "Most")]
 )
-def test_most_of_the_idle_time_is_at_least_half_of_it(gaps: tuple[int, int, int], said: str) -> None:
+def test_most_of_the_idle_time_is_at_least_half_of_it(gaps: tuple[int, int, int], amount: str) -> None:
     lines, start = [], 100
     for number, (name, gap) in enumerate(zip(("aten::item", "aten::nonzero", "aten::equal"), gaps, strict=True)):
         if gap:
             lines.append(wait(name, start, gap, number + 1))
             start += 1_000 + gap
     lines.append(launched("gemm", start, 9_990 - start, start - 10, 9))
-    assert f". {said} of that follows aten::item." in said_by("overview", repeat(*lines))
+    assert f". {amount} of that follows aten::item." in read_sentences("overview", repeat(*lines))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import asdict
 
-from tests.analyses.overview.drawn import steps, work
+from tests.analyses.overview.advice_traces import steps, work
 from tests.support.page import draw_training, products
 from tests.support.traces import draw, read_bytes
 from tests.views.test_truncated import WHOLE

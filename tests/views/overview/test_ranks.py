@@ -171,14 +171,14 @@ def test_where_gains_come_from_is_said_of_what_the_file_itself_tells() -> None:
     members, own = job.members(), alone(job, 0)
     assert own.average is not None
     gain = Gain(0.2 * own.average.duration_ns, 0.2 * own.average.duration_ns, "share")
-    said = text("Savings are upper bounds.")
+    limit = text("Savings are upper bounds.")
     talk, code = (
         build_recommendation(Advice(Finding(id, case=case, subject="load"), gain, 0.2), "an average step")
         for id, case in (("communication", "ddp"), ("host_code", "code"))
     )
-    for given, kept in (([talk], ()), ([talk, code], said)):
+    for given, kept in (([talk], ()), ([talk, code], limit)):
         payload = build_beside_ranks(
-            replace(own, recommendations=given, gains=said), members[0].worker, members, NoParams()
+            replace(own, recommendations=given, gains=limit), members[0].worker, members, NoParams()
         )
         assert len(payload.recommendations) == len(given) and payload.gains == kept
 
@@ -348,9 +348,9 @@ def test_each_of_two_stragglers_hears_of_its_own_cause_once(rank: int) -> None:
 def test_waiting_is_at_least_what_it_is_where_some_communication_is_not_compared() -> None:
     _, payload = both(Simulation(ddp(4), delays=[Delay("host", 1, us=5000)]).run(), 0)
     assert payload.average is not None and payload.waiting is not None
-    for rest, said in ((0.0, False), (payload.waiting.waiting_ns, True)):
+    for rest, at_least in ((0.0, False), (payload.waiting.waiting_ns, True)):
         clause = ranks._waiting_clause(payload.average, replace(payload.waiting, uncompared_ns=rest), "a step")
-        assert plain(clause).startswith("At least ") == said
+        assert plain(clause).startswith("At least ") == at_least
 
 
 @pytest.mark.parametrize("rank", [0, 2, 3])

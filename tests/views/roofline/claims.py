@@ -13,24 +13,24 @@ from tests.model.work.operator_events import (
     operator,
     traffic_counters,
 )
-from tests.support.claims import Claim, Said, said_by
+from tests.support.claims import Claim, ReadSentences, read_sentences
 from tests.support.traces import read
 
 H100 = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "numSms": 132, "totalGlobalMem": 85018279936}
 CLOCK = {"ph": "C", "name": "SM Clock [MHz]", "pid": "GPU 0 Counters", "tid": 0, "ts": 0, "args": {"value": 1464}}
 
 
-def of(us: float = 80, *more: dict[str, Any], size: int = 1000, device: dict[str, Any] = H100) -> Said:
-    """Return what is said of a product of 2 GFLOP (with 1000 rows) whose kernel takes so many us."""
+def of(us: float = 80, *more: dict[str, Any], size: int = 1000, device: dict[str, Any] = H100) -> ReadSentences:
+    """Read the sentences about a product of 2 GFLOP (with 1000 rows) whose kernel takes so many us."""
     dims = {"dims": [[size, 1000], [1000, 1000]], "types": [BF16, BF16]}
     events = [operator("aten::mm", 0, 50, **dims), launch(10, 1), kernel("gemm", 20, us, 1), *more]
-    return lambda: said_by("roofline", read(events, deviceProperties=[device]))
+    return lambda: read_sentences("roofline", read(events, deviceProperties=[device]))
 
 
-def counted(counters: dict[str, Any]) -> Said:
-    """Return what is said of counters of one kernel, recorded instead of times."""
+def counted(counters: dict[str, Any]) -> ReadSentences:
+    """Read the sentences about counters of one kernel, recorded instead of times."""
     host = [operator("aten::mm", 1, 15, dims=[[10, 20], [20, 30]], types=["float", "float"]), launch(2, 1)]
-    return lambda: said_by("roofline", read([*host, counter_range("sgemm_32x32_nn", 0, counters)]))
+    return lambda: read_sentences("roofline", read([*host, counter_range("sgemm_32x32_nn", 0, counters)]))
 
 
 FLOPS = instruction_counters(ffma=6500)
@@ -53,7 +53,7 @@ CLAIMS = [
     Claim(
         "No device work matches.",
         "No device work matches.",
-        lambda: said_by("roofline", read([operator("aten::mm", 0, 50)])),
+        lambda: read_sentences("roofline", read([operator("aten::mm", 0, 50)])),
         "a kernel is recorded",
         of(),
     ),
@@ -67,7 +67,7 @@ CLAIMS = [
     Claim(
         "No matmul or convolution with known FLOPs was recorded{modeled}.",
         "No matmul or convolution with known FLOPs was recorded",
-        lambda: said_by("roofline", read([kernel("alone", 20, 80, 1)], deviceProperties=[H100])),
+        lambda: read_sentences("roofline", read([kernel("alone", 20, 80, 1)], deviceProperties=[H100])),
         "one is",
         of(),
     ),

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from tests.analyses.serving.test_ranks import LOAD, OTHER, rank, shown
-from tests.support.claims import Claim, Said, launched, said_by
+from tests.support.claims import Claim, ReadSentences, launched, read_sentences
 from tests.support.jobs import BASE_NS
 from tests.support.random_jobs.surfaces import found_texts
 from tests.support.serving import (
@@ -22,34 +22,34 @@ from torch_tb_profiler.model.serving.queue import QueueSample, with_queue
 from torch_tb_profiler.views.serving.origins import ServingOriginsParams, build_origins
 
 
-def served(load: Workload) -> Said:
-    return lambda: said_by("serving", serve(load)[0])
+def served(load: Workload) -> ReadSentences:
+    return lambda: read_sentences("serving", serve(load)[0])
 
 
-def queued(waiting: int) -> Said:
-    """Return what is said of a healthy engine whose log counts so many requests in the queue."""
+def queued(waiting: int) -> ReadSentences:
+    """Read the sentences about a healthy engine whose log counts so many requests in the queue."""
     trace = read(json.loads(serving_document(HEALTHY))["traceEvents"], baseTimeNanoseconds=BASE_NS)
     start = trace.wall_start_ns
     assert start is not None
-    return lambda: said_by("serving", with_queue(trace, [QueueSample(start + 1_000_000, waiting=waiting)]))
+    return lambda: read_sentences("serving", with_queue(trace, [QueueSample(start + 1_000_000, waiting=waiting)]))
 
 
-def beside(*loads: tuple[Workload, float]) -> Said:
-    """Return what is said of ranks with these loads, whose matrix products take so many times as long."""
-    return lambda: " ".join(said for _, said in found_texts(shown(*(rank(*each) for each in loads)), ""))
+def beside(*loads: tuple[Workload, float]) -> ReadSentences:
+    """Read the sentences about ranks with these loads, whose matrix products take so many times as long."""
+    return lambda: " ".join(text for _, text in found_texts(shown(*(rank(*each) for each in loads)), ""))
 
 
-def labeled(label: str) -> Said:
-    """Return what is said of ten iterations with this label and a kernel."""
+def labeled(label: str) -> ReadSentences:
+    """Read the sentences about ten iterations with this label and a kernel."""
     lines = []
     for i in range(10):
         lines.append(f"host user_annotation {label} {1000 * i} 900")
         lines.append(launched(DECODE_KERNEL.replace(" ", "~"), 1000 * i + 200, 100, 1000 * i + 10, i + 1))
-    return lambda: said_by("serving", draw("\n".join(lines)))
+    return lambda: read_sentences("serving", draw("\n".join(lines)))
 
 
-def in_parts(replayed: int) -> Said:
-    """Return what is said of decodes of which a graph replays so many kernels, and the rest are launched."""
+def in_parts(replayed: int) -> ReadSentences:
+    """Read the sentences about decodes of which a graph replays so many kernels, and the rest are launched."""
     lines = []
     for i in range(10):
         begin = 1000 * i
@@ -63,20 +63,20 @@ def in_parts(replayed: int) -> Said:
                 call = 100 * i + 100
             name = DECODE_KERNEL.replace(" ", "~")
             lines.append(f"gpu0 kernel {name} {begin + 90 * number + 10} 75 correlation={call} stream=7")
-    return lambda: said_by("serving", draw("\n".join(lines)))
+    return lambda: read_sentences("serving", draw("\n".join(lines)))
 
 
-def by_origin(*lines: str) -> Said:
-    """Return what is said of the origins of kernels of an iteration that decodes."""
+def by_origin(*lines: str) -> ReadSentences:
+    """Read the sentences about the origins of kernels of an iteration that decodes."""
     picture = "\n".join(("host user_annotation execute_context_0(0)_generation_4(4) 0 900", *lines))
     return lambda: " ".join(
-        said for _, said in found_texts(build_origins(draw(picture), ServingOriginsParams()), "")
+        text for _, text in found_texts(build_origins(draw(picture), ServingOriginsParams()), "")
     )
 
 
-def together(*loads: Workload) -> Said:
-    """Return what is said of engines that run in one process, each on a thread of its own."""
-    return lambda: said_by("serving", several_engines(*loads))
+def together(*loads: Workload) -> ReadSentences:
+    """Read the sentences about engines that run in one process, each on a thread of its own."""
+    return lambda: read_sentences("serving", several_engines(*loads))
 
 
 HEALTHY = Workload()
@@ -92,10 +92,10 @@ MM = "host cpu_op aten::mm 5 50\n" + launched("gemm", 200, 100, 10)
 RELU = "host cpu_op aten::relu 105 50\n" + launched("relu", 400, 50, 110, 2)
 
 
-def decoding(iterations: int) -> Said:
-    """Return what is said of so many iterations of 10 us that decode for two requests."""
+def decoding(iterations: int) -> ReadSentences:
+    """Read the sentences about so many iterations of 10 us that decode for two requests."""
     lines = [f"host user_annotation step[DECODE~bs=2] {20 * number} 10" for number in range(iterations)]
-    return lambda: said_by("serving", draw("\n".join(lines)))
+    return lambda: read_sentences("serving", draw("\n".join(lines)))
 
 
 CLAIMS = [
@@ -201,7 +201,7 @@ CLAIMS = [
     Claim(
         "{rate}; {idle} of an average iteration passes outside the model, mostly {when}{likely}.",
         r"93\.5% of an average iteration passes outside the model, mostly while the host runs code that wasn't",
-        lambda: said_by("serving", without_device(HEALTHY)),
+        lambda: read_sentences("serving", without_device(HEALTHY)),
         "a device is recorded",
         served(HEALTHY),
     ),

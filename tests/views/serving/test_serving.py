@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.claims import said_by
+from tests.support.claims import read_sentences
 from tests.support.serving import Workload, serve
 from tests.support.traces import BUSY_HOST, draw
 from tests.support.views import ask
@@ -64,9 +64,9 @@ def test_the_other_tabs_speak_of_iterations_not_of_steps(bottleneck: str) -> Non
     for view in ("idle", "critical_path"):
         payload = ask(trace, view)
         sentences += [shown_text(payload["headline"]), shown_text(payload["explanation"])]
-    said = "\n".join(sentences)
-    assert "an average iteration" in said
-    assert not re.search(r"\bsteps?\b|training", said, re.IGNORECASE), said
+    joined = "\n".join(sentences)
+    assert "an average iteration" in joined
+    assert not re.search(r"\bsteps?\b|training", joined, re.IGNORECASE), joined
     if bottleneck == "host_scheduler":
         assert shown.recommendations[0].case == "engine"
 
@@ -75,8 +75,8 @@ def test_the_other_tabs_speak_of_iterations_not_of_steps(bottleneck: str) -> Non
 def test_no_advice_for_an_engine_speaks_of_steps(case: tuple[str, str]) -> None:
     advice = Advice(Finding(case[0], case=case[1], subject="GPU 0"), Gain(9.0, 1.0, "what_if"), 0.5)
     shown = build_recommendation(advice, "an average iteration", noun="iteration")
-    said = "\n".join((plain(shown.title), plain(shown.text), shown.rule, shown.exception))
-    assert not re.search(r"\bsteps?\b|\ba iteration", said), said
+    joined = "\n".join((plain(shown.title), plain(shown.text), shown.rule, shown.exception))
+    assert not re.search(r"\bsteps?\b|\ba iteration", joined), joined
 
 
 def test_a_likely_cause_is_called_likely() -> None:
@@ -182,11 +182,11 @@ def test_the_overview_without_advice_of_its_own_says_who_has_some() -> None:
 def test_beside_other_ranks_the_headline_keeps_the_rate() -> None:
     alone, waiting = overview(serve(HEALTHY)[0], NoParams()), text("9% of it is waiting for other ranks")
     rate = plain(first_sentence(alone.headline))
-    said = plain(beside_ranks.headline_beside_ranks(alone, [], waiting))
-    assert " tokens/s" in rate and said == f"{rate} 9% of it is waiting for other ranks."
+    headline = plain(beside_ranks.headline_beside_ranks(alone, [], waiting))
+    assert " tokens/s" in rate and headline == f"{rate} 9% of it is waiting for other ranks."
     trained = overview(draw(BUSY_HOST), NoParams())
-    said = plain(beside_ranks.headline_beside_ranks(trained, [], waiting))
-    assert said == f"{plain(first_sentence(trained.spent))} 9% of it is waiting for other ranks."
+    headline = plain(beside_ranks.headline_beside_ranks(trained, [], waiting))
+    assert headline == f"{plain(first_sentence(trained.spent))} 9% of it is waiting for other ranks."
 
 
 def test_graphs_are_not_advised_to_an_engine_that_replays_all_its_decodes() -> None:
@@ -196,9 +196,9 @@ def test_graphs_are_not_advised_to_an_engine_that_replays_all_its_decodes() -> N
 
 def test_serving_and_overview_say_the_same_of_an_average_iteration() -> None:
     trace = serve(Workload(noise=0.05, form="sglang"))[0]
-    both = [*re.findall(r"busy for ([\d.]+)% of an average iteration", said_by("serving", trace))]
-    idle = re.findall(r"idle for ([\d.]+)% of an average iteration", said_by("overview", trace))
+    both = [*re.findall(r"busy for ([\d.]+)% of an average iteration", read_sentences("serving", trace))]
+    idle = re.findall(r"idle for ([\d.]+)% of an average iteration", read_sentences("overview", trace))
     assert both and idle and {round(100 - float(each), 1) for each in both} == {float(each) for each in idle}
-    said = re.findall(r"of an? ([\d.]+ ms) iteration", said_by("serving", trace))
+    steps = re.findall(r"of an? ([\d.]+ ms) iteration", read_sentences("serving", trace))
     average = ask(trace, "overview")["average"]["duration_ns"]
-    assert said and {*said} == {format_duration(average)}
+    assert steps and {*steps} == {format_duration(average)}

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tests.model.schedule.test_unrecorded_waits import ITEM, training
-from tests.support.claims import Claim, Said, said_by
+from tests.support.claims import Claim, ReadSentences, read_sentences
 from tests.support.jobs import Job
 from tests.support.jobs import ddp as drawn_ddp
 from tests.support.random_jobs.surfaces import found_texts
 from tests.support.simulation.simulator import Delay, Simulation, ddp
 from tests.support.traces import draw, read_bytes
-from tests.views.distributed.page_claims import said, unread
+from tests.views.distributed.page_claims import build_sentences, unread
 from tests.views.overview.test_ranks import alone, both
 from tests.views.shared.test_clock import EARLY
 from tests.views.test_odd_steps import draw_training as draw_odd
@@ -26,24 +26,24 @@ OTHER_SAVES = "host user_annotation save_{extra} {start} {extra}"
 EVALUATE = "host user_annotation evaluate"
 
 
-def odd(*extra: int, inside: str = "") -> Said:
-    """Return what is said of steps of 10 ms that are so much longer; `inside`: what the host does then."""
-    return lambda: said_by("overview", draw_odd(*extra, inside=inside))
+def odd(*extra: int, inside: str = "") -> ReadSentences:
+    """Read the sentences about steps of 10 ms that are so much longer; `inside`: what the host does then."""
+    return lambda: read_sentences("overview", draw_odd(*extra, inside=inside))
 
 
-def pauses(*lengths: int, inside: str = "") -> Said:
-    """Return what is said of steps of 10 ms, each followed by a pause in us; `inside`: what fills it."""
-    return lambda: said_by("overview", draw_pauses(*lengths, inside=inside))
+def pauses(*lengths: int, inside: str = "") -> ReadSentences:
+    """Read the sentences about steps of 10 ms, each followed by a pause in us; `inside`: what fills it."""
+    return lambda: read_sentences("overview", draw_pauses(*lengths, inside=inside))
 
 
-def beside(*delays: Delay, only: Sequence[int] | None = None) -> Said:
-    """Return what is said of rank 0 of 4 beside those of `only`."""
+def beside(*delays: Delay, only: Sequence[int] | None = None) -> ReadSentences:
+    """Read the sentences about rank 0 of 4 beside those of `only`."""
     job = Simulation(ddp(4, 1, overlap=False), steps=5, delays=delays, jitter=0.01, syncs=True)
     return lambda: " ".join(text for _, text in found_texts(both(job.run(), 0, only)[1], ""))
 
 
-def large(ranks: int) -> Said:
-    """Return what is said of a rank of so many while only two of them are read."""
+def large(ranks: int) -> ReadSentences:
+    """Read the sentences about a rank of so many while only two of them are read."""
 
     def say() -> str:
         job = Simulation(ddp(2)).run()
@@ -155,32 +155,32 @@ CLAIMS = [
     Claim(
         "{count} of {all} {are} still being read",
         "2 of 4 traces are still being read",
-        said(FOUR, unread(1, 2)),
+        build_sentences(FOUR, unread(1, 2)),
         "one of them is read",
-        said(FOUR, unread(1)),
+        build_sentences(FOUR, unread(1)),
     ),
     # ---- what was recorded
     Claim(
         "The device clock was shifted by {shift}, because some work was recorded as starting before its launch.",
         r"shifted by 11\.0 µs, because some work was recorded as starting before its launch\.",
-        lambda: said_by("idle", draw(EARLY)),
+        lambda: read_sentences("idle", draw(EARLY)),
         "the kernel begins after its launch",
-        lambda: said_by("idle", draw(EARLY.replace("gemm               40", "gemm               70"))),
+        lambda: read_sentences("idle", draw(EARLY.replace("gemm               40", "gemm               70"))),
     ),
     Claim(
         "The host seems to have waited for {device}, although no recorded call does.",
         r"The host seems to have waited for the GPU, although no recorded call does\.",
-        lambda: said_by("idle", training(ITEM)),
+        lambda: read_sentences("idle", training(ITEM)),
         "the host goes on 0.1 ms after the device is done",
-        lambda: said_by("idle", training(ITEM, returns=100)),
+        lambda: read_sentences("idle", training(ITEM, returns=100)),
     ),
     Claim(
         "The file is truncated. Kineto writes GPU work last, so it's probably missing; you see only what came "
         "before the cut.",
         r"The file is truncated\. Kineto writes GPU work last, so it's probably missing",
-        lambda: said_by("overview", read_bytes(WHOLE[:-25])),
+        lambda: read_sentences("overview", read_bytes(WHOLE[:-25])),
         "its last 25 bytes are there",
-        lambda: said_by("overview", read_bytes(WHOLE)),
+        lambda: read_sentences("overview", read_bytes(WHOLE)),
     ),
 ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.model.schedule.test_unrecorded_waits import ITEM, training
-from tests.support.claims import Claim, Said
+from tests.support.claims import Claim, ReadSentences
 from tests.support.random_jobs.surfaces import found_texts
 from tests.support.traces import document, draw, event, read, read_bytes
 from tests.views.trace.pictures import WAITING
@@ -47,57 +47,57 @@ def ask(slug: str, trace: Trace, **params: object) -> str:
     return "\n".join(sentence for _, sentence in found_texts(view.build(trace, view.params(**params)), ""))
 
 
-def drawn(slug: str, picture: str, **params: object) -> Said:
+def ask_view(slug: str, picture: str, **params: object) -> ReadSentences:
     return lambda: ask(slug, draw(picture), **params)
 
 
-def whole(picture: str) -> Said:
-    """Return what is said of a whole recording."""
-    return drawn("trace", picture)
+def whole(picture: str) -> ReadSentences:
+    """Read the sentences about a whole recording."""
+    return ask_view("trace", picture)
 
 
-def window(picture: str, begin: int = 0, end: int = 100_000) -> Said:
-    """Return what is said of a window in ns."""
-    return drawn("trace/headline", picture, begin=begin, end=end)
+def window(picture: str, begin: int = 0, end: int = 100_000) -> ReadSentences:
+    """Read the sentences about a window in ns."""
+    return ask_view("trace/headline", picture, begin=begin, end=end)
 
 
-def left(slug: str, picture: str, begin: int = 0, end: int = 100_000) -> Said:
-    """Return what is said of a window in ns of a truncated file."""
+def left(slug: str, picture: str, begin: int = 0, end: int = 100_000) -> ReadSentences:
+    """Read the sentences about a window in ns of a truncated file."""
     return lambda: ask(slug, cut(picture), begin=begin, end=end)
 
 
-def selection(picture: str, begin: int = 0, end: int = 100_000) -> Said:
-    return drawn("trace/selection", picture, begin=begin, end=end)
+def selection(picture: str, begin: int = 0, end: int = 100_000) -> ReadSentences:
+    return ask_view("trace/selection", picture, begin=begin, end=end)
 
 
-def of_event(picture: str, row: int) -> Said:
-    return drawn("trace/event", picture, event=row)
+def of_event(picture: str, row: int) -> ReadSentences:
+    return ask_view("trace/event", picture, event=row)
 
 
-def flows(picture: str, row: int) -> Said:
-    return drawn("trace/flows", picture, event=row)
+def flows(picture: str, row: int) -> ReadSentences:
+    return ask_view("trace/flows", picture, event=row)
 
 
-def module(picture: str, row: int) -> Said:
-    return drawn("trace/module", picture, event=row)
+def module(picture: str, row: int) -> ReadSentences:
+    return ask_view("trace/module", picture, event=row)
 
 
-def search(query: str, *, regex: bool = False) -> Said:
-    return drawn("trace/search", WORK, query=query, regex=regex)
+def search(query: str, *, regex: bool = False) -> ReadSentences:
+    return ask_view("trace/search", WORK, query=query, regex=regex)
 
 
-def moment(at: int, picture: str = WAITING) -> Said:
-    return drawn("trace/moment", picture, device=0, at=at)
+def moment(at: int, picture: str = WAITING) -> ReadSentences:
+    return ask_view("trace/moment", picture, device=0, at=at)
 
 
-def samples(*times: int) -> Said:
-    """Return what is said of a counter with samples at these times in us, and nothing else."""
+def samples(*times: int) -> ReadSentences:
+    """Read the sentences about a counter with samples at these times in us, and nothing else."""
     counter = {"ph": "C", "name": "memory", "pid": 1, "args": {"bytes": 1}}
     return lambda: ask("trace", read([{**counter, "ts": time} for time in times]))
 
 
-def untimed(**more: object) -> Said:
-    """Return what is said of one slice without a time."""
+def untimed(**more: object) -> ReadSentences:
+    """Read the sentences about one slice without a time."""
     slice_ = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "dur": 1}
     return lambda: ask("trace", read([{**slice_, **more}]))
 

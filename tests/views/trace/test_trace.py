@@ -191,5 +191,5 @@ WALL = 1_790_000_000_000_000_000
 def test_the_time_of_day_is_that_of_the_wall_or_none(trace: Trace, wall: int | None, reason: str | None) -> None:
     payload = ask(trace, "trace")
     assert payload["wall_ns"] == wall
-    said = payload["reasons"].get("wall")
-    assert (said is None) == (reason is None) and (reason is None or reason in words(said))
+    why = payload["reasons"].get("wall")
+    assert (why is None) == (reason is None) and (reason is None or reason in words(why))

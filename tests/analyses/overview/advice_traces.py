@@ -11,7 +11,7 @@ from torch_tb_profiler.model.trace import Trace
 BACKWARD = "host2 cpu_op autograd::engine::evaluate_function:~AddmmBackward0 1 1"
 
 
-def given(trace: Trace, id: str) -> Advice | None:
+def get_advice(trace: Trace, id: str) -> Advice | None:
     """Return the advice of a rule, None if it gives none."""
     return next((each for each in advice(trace) if each.finding.id == id), None)
 
@@ -28,7 +28,7 @@ def measure_share(found: Advice) -> float:
 
 def share(trace: Trace, id: str) -> float | None:
     """Return what a rule measures as a share of the step, None without this advice."""
-    found = given(trace, id)
+    found = get_advice(trace, id)
     return None if found is None else round(measure_share(found), 6)
 
 
