@@ -11103,12 +11103,14 @@ export interface components {
      * SnapshotRanks
      * @description The snapshots of all workers of a run, one row per device.
      *
+     *     failures    which ranks ran out of memory, each leading to its snapshot; empty if none did
      *     different   index of the row whose peak is farthest from the others', null if they are within 1%
      *     categories  that occur, those of most bytes first
      *     reasons     worker -> why it has no row
      */
     SnapshotRanks: {
       headline: components['schemas']['Phrase'][];
+      failures: components['schemas']['Phrase'][];
       rows: components['schemas']['SnapshotRankRow'][];
       different: number | null;
       categories: string[];

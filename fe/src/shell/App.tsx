@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { Suspense, useEffect, useRef, useState } from 'react';
 import { ApiError } from '../api/client';
-import type { Selectors, ViewAnswer } from '../api/types';
+import type { Selectors, ViewAnswer, ViewInfo } from '../api/types';
 import { captureKeys, takesText } from '../base/browser/host';
 import { useClient, usePrefetch, useRuns, useView, useViews, useWorkers } from '../state/queries';
 import { StepNounContext } from '../state/steps';
@@ -68,12 +68,15 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   useEffect(() => loadCode(selection.view), [selection.view]); // while the server answers
   useEffect(() => captureKeys(focusPage), []);
   const { select } = control;
+  const onlyView = onlyDumps
+    ? 'hangs'
+    : onlyAvailable(views.isPlaceholderData ? undefined : views.data?.views);
   useEffect(() => {
-    // A run of flight recorder dumps has nothing to show in the first tab.
-    if (onlyDumps && selection.view === 'overview') {
-      select({ view: 'hangs' }, true);
+    // A run of flight recorder dumps or of memory snapshots has nothing to show in the first tab.
+    if (onlyView && selection.view === 'overview') {
+      select({ view: onlyView }, true);
     }
-  }, [onlyDumps, selection.view, select]);
+  }, [onlyView, selection.view, select]);
   const page = useRef<HTMLElement>(null);
   const isDrawn = answer.data?.state === 'ready' || answer.error !== null;
   useRestoredScroll(page, 'page', isDrawn);
@@ -183,6 +186,12 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
 }
 
 const focusPage = () => document.getElementById('page')?.focus({ preventScroll: true });
+
+/** Return the view that alone has data; undefined if several have, or if that isn't known yet. */
+function onlyAvailable(views: readonly ViewInfo[] = []): string | undefined {
+  const candidates = views.filter(view => view.available !== false);
+  return candidates.length === 1 && candidates[0]?.available ? candidates[0].slug : undefined;
+}
 
 /** Load the code of a view; an error occurs again, and is shown, when the view is drawn. */
 function loadCode(slug: string) {

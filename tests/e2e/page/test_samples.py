@@ -63,6 +63,20 @@ def test_the_address_of_the_readme_shows_the_job_and_nearly_all_tabs_have_someth
     expect(frame.locator("[data-part=nav-item]", has_text="no data")).to_contain_text(WITHOUT)
 
 
+def test_a_job_of_snapshots_opens_at_memory_and_leads_to_the_rank_that_ran_out(
+    new_page: NewPage, sample_server: str
+) -> None:
+    page = new_page()
+    page.goto(f"{sample_server}/#pytorch_profiler&p.pytorch_profiler.run=simulated_out_of_memory")
+    frame = page.frame_locator("iframe")
+    evidence = frame.locator("[data-part=why]")
+    expect(evidence).to_contain_text("Rank 2 ran out of memory.")
+    expect(frame.get_by_role("heading", level=1)).to_contain_text("GPU 0 had ")
+    evidence.get_by_text("Rank 2").click()
+    expect(frame.get_by_role("heading", level=1)).to_contain_text("Out of memory")
+    expect(frame.locator("[data-part=failures]")).to_have_count(0)
+
+
 def test_no_view_of_the_simulated_job_spells_a_kernel_as_its_compiler_does(
     new_page: NewPage, sample_server: str
 ) -> None:

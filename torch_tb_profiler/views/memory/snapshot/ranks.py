@@ -16,11 +16,11 @@ from torch_tb_profiler.analyses.memory.snapshot.ranks import (
     find_different_rank,
 )
 from torch_tb_profiler.base.format import format_bytes, format_ratio, shorten_middle
-from torch_tb_profiler.base.grammar import all_of, capitalize, join_words, plural
+from torch_tb_profiler.base.grammar import all_of, capitalize, plural
 from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Members, NoParams, Reduction, RunView
-from torch_tb_profiler.views._shared.text import Text, reason_texts, sentences, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, reason_texts, sentences, text
 from torch_tb_profiler.views.memory.snapshot.words import MAX_FRAME_LENGTH
 
 MAX_LISTED_FAILURES = 4
@@ -53,12 +53,14 @@ class SnapshotRankRow(msgspec.Struct, frozen=True):
 class SnapshotRanks(msgspec.Struct, frozen=True):
     """The snapshots of all workers of a run, one row per device.
 
+    failures    which ranks ran out of memory, each leading to its snapshot; empty if none did
     different   index of the row whose peak is farthest from the others', null if they are within 1%
     categories  that occur, those of most bytes first
     reasons     worker -> why it has no row
     """
 
     headline: Text
+    failures: Text
     rows: list[SnapshotRankRow]
     different: int | None
     categories: list[str]
@@ -85,10 +87,12 @@ def build_ranks(members: Members[SnapshotDigest], _: NoParams) -> SnapshotRanks:
     different = find_different_rank(digests)
     totals = {name: sum(each.categories.get(name, 0) for each in digests) for name in CATEGORIES}
     categories = sorted((name for name in totals if totals[name]), key=lambda name: -totals[name])
+    failures = _failures(found)
     return SnapshotRanks(
         headline=sentences(
-            _failures(found), _headline(found, different, sum(member.result is None for member in members))
+            failures, _headline(found, different, sum(member.result is None for member in members))
         ),
+        failures=failures,
         rows=[_row(row, index, digests, categories) for index, row in enumerate(found)],
         different=None if different is None else different.index,
         categories=categories,
@@ -180,9 +184,12 @@ def _failures(found: list[tuple[str, int | None, DeviceDigest]]) -> Text:
     indexes = [index for index, (*_, digest) in enumerate(found) if digest.out_of_memory]
     if not indexes:
         return ()
-    failed = [_name(found, index, "rank" if number else "Rank") for number, index in enumerate(indexes)]
+    failed: list[str | Phrase] = [
+        Phrase(_name(found, index, "rank" if number else "Rank"), link("memory", worker=found[index][0]))
+        for number, index in enumerate(indexes)
+    ]
     listed = failed if len(failed) <= MAX_LISTED_FAILURES else [*failed[:2], f"{len(failed) - 2} others"]
-    return text("{ranks} ran out of memory.", ranks=join_words(listed))
+    return text("{ranks} ran out of memory.", ranks=join_phrases(listed))
 
 
 def _name(found: list[tuple[str, int | None, DeviceDigest]], index: int, noun: str = "Rank") -> str:

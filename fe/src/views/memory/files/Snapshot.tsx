@@ -14,7 +14,7 @@ import { Frames } from './Frames';
 import { SnapshotHistory } from './SnapshotHistory';
 import { SnapshotInstant } from './SnapshotInstant';
 import { SnapshotPair } from './SnapshotPair';
-import { SnapshotRanks } from './SnapshotRanks';
+import { SnapshotRanks, useSnapshotRanks } from './SnapshotRanks';
 import pageCss from '../index.module.css';
 
 interface Props {
@@ -37,6 +37,7 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
   const workers = useWorkers(selectors.run);
   const several = (workers.data?.workers.length ?? 0) > 1;
   const snapshot = data?.state === 'ready' ? data.payload : undefined;
+  const { ranks } = useSnapshotRanks(selectors, several);
   const shownDevice = snapshot?.devices.find(each => each.id === snapshot.device);
   if (!snapshot || !shownDevice) {
     return <FileState file={file} crumb={crumb} files={files} error={error} />;
@@ -60,6 +61,12 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
                 <Sentence text={remedy} />
               </span>
             ))}
+            {snapshot.oom.length === 0 && ranks && ranks.failures.length > 0 && (
+              <span data-part="failures">
+                {' '}
+                <Sentence text={ranks.failures} />
+              </span>
+            )}
           </>
         }
       >

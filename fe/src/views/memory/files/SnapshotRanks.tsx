@@ -21,12 +21,16 @@ interface Props {
   selectors: Selectors;
 }
 
+/** The snapshots of all ranks of a run, undefined until they have been read. */
+export function useSnapshotRanks({ run, span }: Selectors, enabled = true) {
+  const { data, error } = useView<RanksPayload>('memory/ranks', { run, span }, {}, enabled);
+  return { ranks: data?.state === 'ready' ? data.payload : undefined, error };
+}
+
 export const SnapshotRanks = memo(function SnapshotRanks({ selectors }: Props) {
   const { select } = useSelection();
-  const { run, span } = selectors;
-  const { data, error } = useView<RanksPayload>('memory/ranks', { run, span }, {});
-  const ranks = data?.state === 'ready' ? data.payload : undefined;
-  const workers = useWorkers(run).data?.workers.length ?? 1;
+  const { ranks, error } = useSnapshotRanks(selectors);
+  const workers = useWorkers(selectors.run).data?.workers.length ?? 1;
   // The headline, the head of the table and a row for each rank: they come while the files are read.
   const reserved = { minHeight: error ? 0 : 66 + ROW_HEIGHT * Math.min(workers, MOST_RESERVED) };
   if (!ranks) {
