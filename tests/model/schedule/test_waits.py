@@ -105,6 +105,29 @@ def test_communication_waits_for_what_it_sends_although_other_communication_hold
     ]
 
 
+def test_communication_waits_for_the_work_of_its_device_although_another_got_work_since() -> None:
+    """A process launches each kernel on both of its devices, and communicates on the first."""
+    trace = draw("""
+    host  cuda_runtime  cudaLaunchKernel            0   5  correlation=1
+    host  cuda_runtime  cudaLaunchKernel           10   5  correlation=2
+    host  cuda_runtime  cudaLaunchKernel           20   5  correlation=3
+    host  cuda_runtime  cudaLaunchKernel           30   5  correlation=4
+    host  cuda_runtime  cudaLaunchKernel           40   5  correlation=5
+    gpu0  kernel        first                       6  50  correlation=1 stream=7
+    gpu0  kernel        ncclDevKernel_AllReduce_1  58  90  correlation=2 stream=20
+    gpu0  kernel        second                     60  20  correlation=3 stream=7
+    gpu1  kernel        second                     36  20  correlation=4 stream=7
+    gpu0  kernel        ncclDevKernel_AllReduce_2 149  90  correlation=5 stream=20
+    """)
+    assert waits(trace) == [
+        ("ncclDevKernel_AllReduce_1", "first", True),
+        ("ncclDevKernel_AllReduce_2", "second", True),
+    ]
+    devices = device_items(trace).device
+    found = stream_waits(trace)
+    assert devices[found.source].tolist() == devices[found.item].tolist() == [0, 0]
+
+
 BACKWARD = """
 host   cpu_op        aten::forward      0  20
 host   cuda_runtime  cudaLaunchKernel   5   5  correlation=9

@@ -2,10 +2,10 @@
 
 After `cudaStreamWaitEvent` the thread's next launch waits for what was launched last on the stream of the event.
 If that stream isn't recorded, it waits for the last item of each other stream of the device that ended before it
-starts. Where no call is recorded, communication waits for the work launched before it, whose results it sends,
-also where other communication holds it up for longer (inferred). An item that starts late for no other reason,
-right after one of another stream, likely waited for that one (inferred): one of the same device, or else of
-another device of the process, as between the stages of a model on several devices.
+starts. Where no call is recorded, communication waits for the work launched on its device before it, whose results
+it sends, also where other communication holds it up for longer (inferred). An item that starts late for no other
+reason, right after one of another stream, likely waited for that one (inferred): one of the same device, or else
+of another device of the process, as between the stages of a model on several devices.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ def _waits_by_call(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
 
 
 def _waits_of_communication(trace: Trace, items: DeviceItems, waiting: Int64) -> tuple[Int64, Int64]:
-    """Return (items, sources) of communication without a recorded wait: the work launched last before it.
+    """Return (items, sources) of communication without a recorded wait: the last work launched before it there.
 
-    `torch.distributed` makes each collective wait for the stream that computes what it sends.
+    `torch.distributed` makes each collective wait for the stream of its device that computes what it sends.
     """
     communicates = is_communication_kernel(trace)[items.row]
     communicates[items.call < 0] = False
@@ -119,14 +119,15 @@ def _waits_of_communication(trace: Trace, items: DeviceItems, waiting: Int64) ->
     for code in distinct_codes(items.thread[communicates]):
         launched = np.flatnonzero((items.thread == code) & (items.call >= 0))
         launched = launched[np.argsort(items.submit_time[launched], kind="stable")]
-        computes = np.where(communicates[launched], NO_CODE, np.arange(len(launched)))
-        latest = np.maximum.accumulate(computes)
-        mine = np.flatnonzero(communicates[launched] & (latest >= 0))
-        found.append(np.stack([launched[mine], launched[latest[mine]]]).ravel("F"))
+        for device in distinct_numbers(items.device[launched[communicates[launched]]]):
+            here = launched[items.device[launched] == device]
+            computes = np.where(communicates[here], NO_CODE, np.arange(len(here)))
+            latest = np.maximum.accumulate(computes)
+            mine = np.flatnonzero(communicates[here] & (latest >= 0))
+            found.append(np.stack([here[mine], here[latest[mine]]]).ravel("F"))
     item, source = np.concatenate(found).reshape(-1, 2).T
     fits = ~np.isin(item, waiting) & (items.queue[source] != items.queue[item])
-    fits &= (items.device[source] == items.device[item]) & (items.end[source] <= items.start[item])
-    fits &= items.start[source] < items.start[item]
+    fits &= (items.end[source] <= items.start[item]) & (items.start[source] < items.start[item])
     return item[fits], source[fits]
 
 
