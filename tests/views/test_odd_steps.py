@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.random_jobs.surfaces import found_texts
+from tests.support.simulation.files import RecordedJob
+from tests.support.simulation.simulator import Delay, Simulation, ddp
 from tests.support.traces import draw
 from tests.support.views import ask, words
 from torch_tb_profiler.analyses.overview.advice import advice
 from torch_tb_profiler.analyses.schedule.what_if import what_if_step_time
 from torch_tb_profiler.analyses.shared.odd_steps import odd_steps
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import RankView, parse_params
+from torch_tb_profiler.views import find_view
 
 
 def draw_training(*extra: int, inside: str = "", kernel: int = 8_000) -> Trace:
@@ -118,3 +123,58 @@ def test_a_built_in_function_is_named_where_nothing_else_is() -> None:
     called = "host python_function train.py(7):~tidy {start} {extra}\n" + collection
     trace = draw_training(0, 0, 0, 30_000, 0, 0, inside=called)
     assert [each.name for each in odd_steps(trace)] == ["train.py(7): tidy"]
+
+
+def late_in(*steps: int, rank: int = 1) -> RecordedJob:
+    """Return a job of 4 ranks, one of which is 20 ms late in these steps."""
+    delays = [Delay("host", rank, us=20_000, steps=steps)]
+    return Simulation(ddp(4, 1, overlap=False), steps=10, delays=delays, syncs=True).run()
+
+
+def said_beside(job: RecordedJob, slug: str, rank: int = 0, only: tuple[int, ...] | None = None) -> str:
+    """Return all that a view says of a rank beside the others."""
+    view = find_view(slug)
+    assert isinstance(view, RankView)
+    members, params = job.members(only), parse_params(view.params, {})
+    worker = next(member.worker for member in members if member.rank == rank)
+    payload = view.build(view.alone.build(job.trace(rank), params), worker, members, params)
+    return " ".join(sentence for _, sentence in found_texts(payload, ""))
+
+
+NOTE = "Most of that is communication; one rank's file can't tell transfer from waiting for another rank."
+
+
+@pytest.mark.parametrize("slug", ["overview", "idle", "critical_path"])
+def test_a_rank_alone_does_not_say_whether_an_odd_step_waits_or_transfers(slug: str) -> None:
+    said = words(ask(late_in(3).trace(0), slug)["explanation"])
+    assert f"20.0 ms more than a typical step (6.06 ms), mostly in NCCL AllReduce Sum f32 RING LL. {NOTE}" in said
+    assert NOTE not in words(ask(late_in(3).trace(1), slug)["explanation"])  # the late one computes
+
+
+@pytest.mark.parametrize("slug", ["overview/ranks", "idle/ranks", "critical_path/beside"])
+def test_beside_the_others_an_odd_step_names_the_rank_that_it_waits_for(slug: str) -> None:
+    job = late_in(3)
+    waits = (
+        "Of 20.4 ms of exposed communication in step 4, 20.0 ms is spent waiting for other ranks "
+        "(20.0 ms for rank 1) and 400 µs transferring data."
+    )
+    assert waits in said_beside(job, slug)
+    assert NOTE not in said_beside(job, slug)
+    assert "in step 4, 20.0 ms is spent waiting" not in said_beside(job, slug, rank=1)
+    assert NOTE in said_beside(job, slug, only=(0,))
+    twice = said_beside(late_in(3, 5, rank=2), slug)
+    assert "Of 40.8 ms of exposed communication in steps 4 and 6, 40.0 ms is spent" in twice
+    assert "(40.0 ms for rank 2)" in twice
+    missing = said_beside(job, slug, only=(0, 2, 3))
+    assert NOTE in missing or "isn't known exactly" in missing
+
+
+def test_the_collective_is_named_and_not_the_call_that_waits_for_it() -> None:
+    rows = "gpu0 kernel ncclKernel_AllReduce_RING {start} {extra} stream=20"
+    waiting = rows + "\nhost cuda_runtime cudaEventSynchronize {start} {extra}"
+    for inside in (rows, waiting):
+        (odd,) = odd_steps(draw_training(0, 0, 0, 30_000, 0, 0, inside=inside))
+        assert (odd.name, odd.communicates) == ("ncclKernel_AllReduce_RING", True)
+    computing = waiting.replace("ncclKernel_AllReduce_RING", "gemm_eval")
+    (odd,) = odd_steps(draw_training(0, 0, 0, 30_000, 0, 0, inside=computing))
+    assert (odd.name, odd.communicates) == ("cudaEventSynchronize", False)

@@ -59,6 +59,8 @@ def _judge_split(match: re.Match[str], context: Context) -> str | None:
     waiting = 0.0 if match["waiting"] == "none" else us(match["waiting"])
     transfer = us(match["transfer"])
     truth, rank = context.truth, context.rank
+    if match["steps"]:
+        return _judge_split_of_steps(match, context)
     if match["what"] != "exposed communication":
         total = us(match["total"])
         rest = us(match["rest"]) if match["rest"] else 0.0
@@ -78,6 +80,35 @@ def _judge_split(match: re.Match[str], context: Context) -> str | None:
         context.close(transfer, truth.transfer(rank, context.odd), "the transfer"),
         _awaited(match["awaited"], context),
     )
+
+
+def _judge_split_of_steps(match: re.Match[str], context: Context) -> str | None:
+    """Check what the communication in some steps, together, is spent on."""
+    truth, rank = context.truth, context.rank
+    named = {number - 1 for number in _listed(match["steps"])}
+    others = [number for number in range(truth.steps) if number not in named]
+    waiting = 0.0 if match["waiting"] == "none" else us(match["waiting"])
+    compare_waiting, compare_transfer = (
+        (context.at_least, context.at_most) if match["least"] else (context.close, context.close)
+    )
+    return first_reason(
+        None if named <= {*range(truth.steps)} else f"there are {truth.steps} steps",
+        context.close(us(match["total"]), len(named) * truth.exposed(rank, others), "exposed communication"),
+        compare_waiting(waiting, len(named) * truth.waiting(rank, others), "the waiting"),
+        compare_transfer(us(match["transfer"]), len(named) * truth.transfer(rank, others), "the transfer"),
+    )
+
+
+def _judge_odd_communication(match: re.Match[str], context: Context) -> str | None:
+    """Check that communication is most of what one step takes more than a typical one."""
+    truth, rank = context.truth, context.rank
+    usual = truth.exposed(rank, context.odd)
+    for number, time in enumerate(truth.durations(rank)):
+        others = [each for each in range(truth.steps) if each != number]
+        more = truth.exposed(rank, others) - usual
+        if more > max(0.4 * (time - context.typical), context.slack):
+            return None
+    return "no step communicates longer than the others"
 
 
 def _awaited(awaited: str | None, context: Context) -> str | None:
@@ -179,8 +210,10 @@ WAITING_RULES: tuple[tuple[str, Check], ...] = (
         nothing_else,
     ),
     (
-        rf"Of (?P<total>{NUMBER}) of (?P<what>[a-z ]+), (?P<least>at least )?(?P<waiting>none|{NUMBER}) is "
-        rf"spent waiting for other ranks(?P<awaited> \([^)]*\))? and (?:at most )?(?P<transfer>{NUMBER}) "
+        rf"Of (?P<total>{NUMBER}) of (?P<what>[a-z ]+?)"
+        r"(?: in steps? (?P<steps>[\d, and]+))?, "
+        rf"(?P<least>at least )?(?P<waiting>none|{NUMBER}) is spent waiting for other ranks"
+        rf"(?P<awaited> \([^)]*\))? and (?:at most )?(?P<transfer>{NUMBER}) "
         rf"transferring data(?:; (?P<rest>{NUMBER}) can't be compared with another rank)?"
         r"(?:; waiting for ranks whose part isn't recorded counts as transfer)?\.",
         _judge_split,
@@ -188,6 +221,10 @@ WAITING_RULES: tuple[tuple[str, Check], ...] = (
     (
         r"No communication is exposed in these steps\.",
         lambda _, context: context.close(0.0, context.truth.exposed(context.rank, context.odd), "it"),
+    ),
+    (
+        r"Most of that is communication; one rank's file can't tell transfer from waiting for another rank\.",
+        _judge_odd_communication,
     ),
     (
         rf"How much of {NUMBER} of .* is waiting for other ranks isn't known exactly, because not every "

@@ -150,7 +150,6 @@ NO_CLAIMS = {
     "No time passes in {base}.": "why nothing is said: tests/views/test_zero_length.py",
     "{reason}.": "why nothing is said",
     "{share} of the idle time follows a call that drained the queue.": "the other sentences, of no name",
-    " ({ranks})": "a part of a sentence on waiting: tests/views/idle/test_ranks.py",
     "Savings from capturing them in a graph can't be estimated: {reason}.": "why nothing is said",
 }
 """Templates that say nothing of who, why, or how much, with the reason."""

@@ -23,6 +23,7 @@ from torch_tb_profiler.views.overview.ranks import build_beside_ranks
 
 SAVE = "host user_annotation save_checkpoint {start} {extra}"
 OTHER_SAVES = "host user_annotation save_{extra} {start} {extra}"
+ALL_REDUCE = "gpu0 kernel ncclKernel_AllReduce_RING {start} {extra} stream=20"
 EVALUATE = "host user_annotation evaluate"
 
 
@@ -98,6 +99,13 @@ CLAIMS = [
         odd(0, 0, 20_000, 0, 0, 0, 30_000, 0, 0, 0, inside=SAVE),
     ),
     Claim(
+        "Most of that is communication; one rank's file can't tell transfer from waiting for another rank.",
+        r"mostly in NCCL AllReduce RING\. Most of that is communication; one rank's file can't tell",
+        odd(0, 0, 20_000, 0, 0, 0, inside=ALL_REDUCE),
+        "it computes in that time",
+        odd(0, 0, 20_000, 0, 0, 0, inside=ALL_REDUCE.replace("ncclKernel_AllReduce_RING", "gemm")),
+    ),
+    Claim(
         "{count} {differ} as well.",
         r"1 more step differs as well\.",
         odd(*[0] * 16, 20_000, 0, 30_000, 0, 40_000, 0, 50_000, 0, inside=OTHER_SAVES),
@@ -134,6 +142,13 @@ CLAIMS = [
         beside(LATE),
         "all ranks are as late",
         beside(*(Delay("host", rank, us=5000) for rank in range(4))),
+    ),
+    Claim(
+        " ({ranks})",
+        r"in step 3, 5\.\d+ ms is spent waiting for other ranks \(5\.\d+ ms for rank 3\)",
+        beside(Delay("host", 3, us=5000, steps=(2,))),
+        "another rank is late in it",
+        beside(Delay("host", 2, us=5000, steps=(2,))),
     ),
     Claim(
         "How much of {total} of {what} is waiting for other ranks isn't known exactly, because not every "

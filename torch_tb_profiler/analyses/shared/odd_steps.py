@@ -10,6 +10,7 @@ from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.intervals import covered_time
 from torch_tb_profiler.base.markers import is_anonymous_frame, is_step, is_user_frame
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import (
     DEVICE_KINDS,
     Kind,
@@ -35,6 +36,7 @@ class OddStep(msgspec.Struct, frozen=True):
     name      the annotation, frame, operator, call or kernel that makes it longer, "" if no single one does
     event     row of its longest call in the step, NO_CODE without a name
     category  the category of the Overview that makes it longer, None where no category is most of it
+    communicates  communication makes it longer, which may be waiting for another rank
     """
 
     step: str
@@ -42,6 +44,7 @@ class OddStep(msgspec.Struct, frozen=True):
     name: str
     event: int
     category: str | None
+    communicates: bool = False
 
 
 @derived
@@ -54,9 +57,14 @@ def odd_steps(trace: Trace) -> tuple[OddStep, ...]:
     found = []
     for number in np.flatnonzero(kinds.odd).tolist():
         extra = float(times.durations[number]) - typical
-        name, event = _find_cause(trace, number, extra, typical) if extra > 0 else ("", NO_CODE)
-        category = _find_category(trace, number, extra) if extra > 0 else None
-        found.append(OddStep(times.steps.names[number], extra, name, event, category))
+        if extra <= 0:
+            found.append(OddStep(times.steps.names[number], extra, "", NO_CODE, None))
+            continue
+        category = _find_category(trace, number, extra)
+        communicates = category == "communication"
+        name, event = _find_cause(trace, number, extra, typical, device_first=communicates)
+        communicates |= event != NO_CODE and bool(is_communication_kernel(trace)[event])
+        found.append(OddStep(times.steps.names[number], extra, name, event, category, communicates))
     return tuple(found)
 
 
@@ -70,10 +78,15 @@ def _find_category(trace: Trace, number: int, extra: float) -> str | None:
     return largest if excess[largest] > MIN_CAUSE_SHARE * extra else None
 
 
-def _find_cause(trace: Trace, number: int, extra: float, typical: float) -> tuple[str, int]:
-    """Return (name, row) of what takes more than MIN_CAUSE_SHARE of the extra time more than in a typical step."""
-    for group, candidates in enumerate(_candidate_groups(trace)):
-        found = []
+def _find_cause(trace: Trace, number: int, extra: float, typical: float, *, device_first: bool) -> tuple[str, int]:
+    """Return (name, row) of what takes more than MIN_CAUSE_SHARE of the extra time more than in a typical step.
+
+    device_first  name what runs on the device rather than the operator or call that waits for it
+    """
+    groups = _candidate_groups(trace)
+    order = [0, 1, len(groups) - 1, *range(2, len(groups) - 1)] if device_first else range(len(groups))
+    for group in order:
+        candidates, found = groups[group], []
         for code in _long_names(trace, candidates, number, MIN_CAUSE_SHARE * extra):
             usual = _typical_time(trace, group, code)
             mine = candidates.rows[trace.events.name[candidates.rows] == code]

@@ -26,6 +26,11 @@ from torch_tb_profiler.views._shared.text import (
 MAX_SENTENCES = 3
 """Most causes of odd steps that are told apart."""
 
+ONE_RANK_NOTE = text(
+    "Most of that is communication; one rank's file can't tell transfer from waiting for another rank."
+)
+"""What an odd step's communication is spent on is known beside the other ranks only, see `job/odd_steps.py`."""
+
 _CATEGORY_CLAUSES = {
     "kernel": "in kernels",
     "memcpy": "in copies",
@@ -49,15 +54,20 @@ def odd_steps_sentence(trace: Trace) -> Text:
     groups = sorted(by_cause.values(), key=lambda group: -max(abs(each.extra_ns) for each in group))
     rest = sum(len(group) for group in groups[MAX_SENTENCES:])
     names = short_kernel_names(trace)
-    first, *others = [_group_sentence(group, names) for group in groups[:MAX_SENTENCES]]
+    said = []
+    for position, group in enumerate(groups[:MAX_SENTENCES]):
+        who, cause = _group_sentence(group, names)
+        if position:
+            said.append(text("{who}{cause}.", who=who, cause=cause))
+        else:
+            duration = format_duration(average.duration)
+            said.append(
+                text("{first} than a typical step ({duration}){cause}.", first=who, duration=duration, cause=cause)
+            )
+        if group[0].communicates and ONE_RANK_NOTE not in said:
+            said.append(ONE_RANK_NOTE)
     return sentences(
-        text(
-            "{first} than a typical step ({duration}){cause}.",
-            first=first[0],
-            duration=format_duration(average.duration),
-            cause=first[1],
-        ),
-        *(text("{who}{cause}.", who=each[0], cause=each[1]) for each in others),
+        *said,
         text("{count} {differ} as well.", count=plural(rest, "more step"), differ=agree(rest, "differs", "differ"))
         if rest
         else (),

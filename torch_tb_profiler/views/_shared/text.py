@@ -74,6 +74,15 @@ def first_sentence(texts: Text) -> Text:
     return tuple(first)
 
 
+def replace_sentence(texts: Text, old: Text, new: Text) -> Text:
+    """Return `texts` with `new` in place of the sentence `old`, which has no links; names in links don't match."""
+    replaced: list[Phrase] = []
+    for phrase in texts:
+        before, found, after = phrase.text.partition(plain(old))
+        replaced += [Phrase(before), *new, Phrase(after)] if found and phrase.link is None else [phrase]
+    return _merge(replaced)
+
+
 def join_phrases(items: Iterable[str | Phrase]) -> Text:
     """Join phrases as `grammar.join_words` does words: one; one and two; one, two and three."""
     phrases = [item if isinstance(item, Phrase) else Phrase(item) for item in items]

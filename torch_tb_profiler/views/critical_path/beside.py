@@ -29,6 +29,7 @@ from torch_tb_profiler.views._shared.job.members import (
     member_costs,
     members_coverage,
 )
+from torch_tb_profiler.views._shared.job.odd_steps import split_odd_steps
 from torch_tb_profiler.views._shared.job.verdict import coverage_sentence, verdict_headline
 from torch_tb_profiler.views._shared.text import link, sentences
 from torch_tb_profiler.views.critical_path import titles, words
@@ -56,10 +57,18 @@ def build_beside_ranks(
     if len(members) > MAX_RANKS_READ and unread:
         return replace(alone, beside=unread_ranks_sentence(len(members), unread))
     on_path = next((each for each in alone.path.categories if each.name == "communication"), None)
-    if unread or on_path is None:
+    if unread:
         return alone
     comparison, verdict = compare_members(members), judge_members(members).verdict
     position = comparison.positions.get(worker)
+    if verdict.splits_waiting and position is not None:
+        alone = replace(
+            alone,
+            explanation=split_odd_steps(alone.explanation, comparison, position),
+            odd_steps=split_odd_steps(alone.odd_steps, comparison, position),
+        )
+    if on_path is None:
+        return alone
     if not verdict.splits_waiting or position is None:
         return replace(alone, beside=sentences(verdict_headline(members, verdict), coverage_sentence(members)))
     parts = path_communication_parts(

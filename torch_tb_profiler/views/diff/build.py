@@ -197,7 +197,9 @@ def _odd_steps(trace: Trace) -> Iterator[DiffOddStep]:
     left_out = {steps(trace).names[number] for number in counted.odd.tolist()}
     for each in odd_steps(trace):
         if each.step in left_out:
-            yield DiffOddStep(each.step, each.extra_ns, names.get(each.name) or shorten_frame(each.name))
+            cause = names.get(each.name) or shorten_frame(each.name)
+            waits = ", which may be waiting for another rank" if cause and each.communicates else ""
+            yield DiffOddStep(each.step, each.extra_ns, f"{cause}{waits}")
 
 
 def _device(device: ComparedDevice) -> DiffDevice:

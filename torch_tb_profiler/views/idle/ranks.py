@@ -13,6 +13,7 @@ from torch_tb_profiler.model.trace import Int64
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ, communication_parts, unread_ranks_sentence
 from torch_tb_profiler.views._shared.job.members import compare_members, count_unread, judge_members
+from torch_tb_profiler.views._shared.job.odd_steps import split_odd_steps
 from torch_tb_profiler.views._shared.job.verdict import coverage_sentence, verdict_headline
 from torch_tb_profiler.views._shared.text import Text, sentences, text
 from torch_tb_profiler.views.idle import words
@@ -38,6 +39,7 @@ def build_with_ranks(
     position = comparison.positions.get(worker)
     if not verdict.splits_waiting or position is None:
         return _with_reason(alone, sentences(verdict_headline(members, verdict), coverage_sentence(members)))
+    alone = replace(alone, explanation=split_odd_steps(alone.explanation, comparison, position))
     exposed = exposed_steps(comparison, position, params.step)
     if exposed is None:
         # Gradients may be reduced in few steps, all of which are odd.

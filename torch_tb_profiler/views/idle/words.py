@@ -7,18 +7,20 @@ from collections.abc import Sequence
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import capitalize, share_base, with_article
 from torch_tb_profiler.model.devices import device_name
-from torch_tb_profiler.views._shared.job.exposed import CommunicationParts, communication_sentence
+from torch_tb_profiler.views._shared.job.exposed import (
+    CommunicationParts,
+    awaited_clause,
+    communication_sentence,
+)
 from torch_tb_profiler.views._shared.text import (
     Phrase,
     Text,
     device_noun,
-    join_phrases,
     link,
     plain,
     sentences,
     shorten_name,
     text,
-    worker_name,
 )
 from torch_tb_profiler.views._shared.wording import clock_shift_sentence, unrecorded_wait_sentence
 from torch_tb_profiler.views.idle.payload import AwaitedRank, IdlePayload, IdleRow
@@ -68,9 +70,6 @@ MAX_BUSY_IDLE_SHARE = 0.05
 
 _MIN_EXPOSED_SHARE = 0.01
 """Exposed communication below this share of the busy time is not mentioned."""
-
-_MIN_AWAITED_SHARE, _MAX_AWAITED_RANKS = 0.05, 3
-"""Smallest share of the waiting for which a rank is named, and most ranks that are named."""
 
 _NO_LAUNCH_FOLLOWS = ("tail", "before_recording", "unlinked", "kernel_gap", "graph_gap", "waits_for_stream")
 """Causes of idle time that no late launch ends, so that the device needn't have caught up with the host."""
@@ -216,15 +215,8 @@ def waiting_explanation(parts: CommunicationParts, awaited: Sequence[AwaitedRank
     """Say what the exposed communication of a step is spent on, and which ranks it waits for."""
     if parts.transfer_ns + parts.waiting_ns + parts.uncompared_ns <= 0:
         return ()
-    named = [each for each in awaited if each.waiting_ns >= _MIN_AWAITED_SHARE * parts.waiting_ns]
-    phrases = [
-        Phrase(
-            f"{format_duration(each.waiting_ns)} for {worker_name(each.rank, each.worker)}",
-            link("trace", worker=each.worker),
-        )
-        for each in named[:_MAX_AWAITED_RANKS]
-    ]
-    return communication_sentence(parts, text(" ({ranks})", ranks=join_phrases(phrases)) if phrases else ())
+    ranks = [(each.rank, each.worker, each.waiting_ns) for each in awaited]
+    return communication_sentence(parts, awaited_clause(parts, ranks))
 
 
 def times_by_cause(rows: Sequence[IdleRow]) -> dict[str, tuple[int, IdleRow]]:

@@ -35,6 +35,7 @@ from torch_tb_profiler.views._shared.job.members import (
     members_coverage,
 )
 from torch_tb_profiler.views._shared.job.names import rank_names, time_base
+from torch_tb_profiler.views._shared.job.odd_steps import split_odd_steps
 from torch_tb_profiler.views._shared.job.verdict import (
     coverage_sentence,
     rank_differences_sentence,
@@ -80,6 +81,11 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
     if not verdict.splits_waiting or position is None:
         return replace(alone, beside=sentences(verdict_headline(members, verdict), coverage_sentence(members)))
     average = alone.average
+    alone = replace(
+        alone,
+        explanation=split_odd_steps(alone.explanation, comparison, position),
+        left_out=split_odd_steps(alone.left_out, comparison, position),
+    )
     base = share_base(average.steps, alone.steps_recorded, bool(average.outliers), alone.step_noun)
     exposed = exposed_communication(comparison, position)
     waiting = communication_parts(average.categories.communication or 0.0, exposed)

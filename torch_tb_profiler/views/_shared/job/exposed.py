@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from torch_tb_profiler.analyses.distributed.steps import ExposedCommunication
 from torch_tb_profiler.base.format import format_duration
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, text, worker_name
 
 MAX_RANKS_READ = 64
 """Largest job whose other ranks are read for a page about one rank; only Distributed reads larger ones."""
@@ -16,6 +18,9 @@ _ROUNDING_NS = 1e-3
 
 _MIN_NAMED_SHARE = 0.01
 """Smallest share of communication whose waiting is given as a lower bound where ranks are missing."""
+
+_MIN_AWAITED_SHARE, _MAX_AWAITED_RANKS = 0.05, 3
+"""Smallest share of the waiting for which a rank is named, and most ranks that are named."""
 
 _EVIDENCE = link("distributed")
 
@@ -85,6 +90,16 @@ def unread_ranks_sentence(ranks: int, unread: int) -> Text:
         ranks=f"{ranks:,}",
         distributed=Phrase("Distributed", _EVIDENCE),
     )
+
+
+def awaited_clause(parts: CommunicationParts, awaited: Sequence[tuple[int | None, str, float]]) -> Text:
+    """Return " (5.00 ms for rank 1)": whom the waiting is for; `awaited`: (rank, worker, ns), largest first."""
+    phrases = [
+        Phrase(f"{format_duration(ns)} for {worker_name(rank, worker)}", link("trace", worker=worker))
+        for rank, worker, ns in awaited
+        if ns >= _MIN_AWAITED_SHARE * parts.waiting_ns
+    ]
+    return text(" ({ranks})", ranks=join_phrases(phrases[:_MAX_AWAITED_RANKS])) if phrases else ()
 
 
 def communication_sentence(
