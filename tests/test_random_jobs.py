@@ -32,7 +32,27 @@ from torch_tb_profiler.views.critical_path import build as path_build
 from torch_tb_profiler.views.diff import words as diff_words
 from torch_tb_profiler.views.idle import ranks as idle_ranks
 
-SEEDS = (*range(88), 123, 260, 341, 389, 472, 612, 733, 1055, 1126, 1146, 1157, 2044, 2199, 3139, 4014, 4128, 4661)
+SEEDS = (
+    *range(88),
+    123,
+    260,
+    341,
+    389,
+    472,
+    612,
+    733,
+    1055,
+    1111,
+    1126,
+    1146,
+    1157,
+    2044,
+    2199,
+    3139,
+    4014,
+    4128,
+    4661,
+)
 """A hundred jobs; of the last ones something was said that no rule knew, or that was false."""
 
 BATCH = 20
@@ -110,6 +130,16 @@ def test_a_rule_checks_how_many_steps_settle_a_comparison(sentence: str, reason:
     change = _Change([1000, 1020, 980, 1000, 1010], [1025, 1030, 1018, 1027, 1024])
     why = judge_comparison(sentence, change)
     assert why is None if reason is None else why is not None and reason in why
+
+
+@pytest.mark.parametrize(
+    ("before", "is_true"), [((990, 995, 1000, 1005, 1010), True), ((990, 1010, 995, 1005, 1000), False)]
+)
+def test_a_rule_allows_more_steps_where_they_resemble_the_one_before(
+    before: tuple[int, ...], is_true: bool
+) -> None:
+    change = _Change([*before], [*before])
+    assert (judge_comparison("A" + _FEW.format(25), change) is None) == is_true
 
 
 def test_a_rule_checks_that_a_change_is_near_what_matters() -> None:

@@ -120,8 +120,18 @@ def _judge_needed(match: re.Match[str], change: Change) -> str | None:
     if said <= recorded:
         return f"{recorded} steps per side are recorded"
     too_few = "ore than" not in match[0] and said < needed / _NEEDED_FACTOR - recorded
-    too_many = said > needed * _NEEDED_FACTOR + 2 * recorded
-    return f"{needed:.0f} steps would do" if too_few or too_many else None
+    # Steps that resemble the one before say less each.
+    alike = float(np.mean([_likeness(side) for side in sides]))
+    most = needed * (1 + alike) / (1 - alike)
+    too_many = said > most * _NEEDED_FACTOR + 2 * recorded
+    return f"{needed:.0f} to {most:.0f} steps would do" if too_few or too_many else None
+
+
+def _likeness(steps: list[float]) -> float:
+    """Return the correlation of the recorded steps with the one before, 0 if it is negative."""
+    deviations = np.array(steps) - np.mean(steps)
+    squares = float((deviations**2).sum())
+    return max(float((deviations[1:] * deviations[:-1]).sum()) / squares, 0.0) if squares else 0.0
 
 
 def _judge_parts(match: re.Match[str], change: Change) -> str | None:
