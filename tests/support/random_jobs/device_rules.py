@@ -63,6 +63,16 @@ def _judge_copy_advice(match: re.Match[str], context: Context) -> str | None:
     return _bounded_gain("copies", most, match, context)
 
 
+def _judge_overlap_advice(match: re.Match[str], context: Context) -> str | None:
+    """Check the gain of copies that nothing waits for: they take as long as before, beside everything else."""
+    truth, rank = context.truth, context.rank
+    most = min(
+        _idle(context) + truth.copies_alone(rank, context.odd),
+        context.typical - truth.copying(rank, context.odd),
+    )
+    return _bounded_gain("copies", most, match, context)
+
+
 def _judge_waiting_copies(match: re.Match[str], context: Context) -> str | None:
     if context.plan.kind != "copies":
         return "nothing is copied"
@@ -97,7 +107,7 @@ DEVICE_RULES: tuple[tuple[str, Check], ...] = (
         _judge_pageable,
     ),
     (rf"Copy from pinned memory: saves up to (?P<gain>{NUMBER}),.*", _judge_copy_advice),
-    (rf"Use non-blocking copies: saves up to (?P<gain>{NUMBER}),.*", _judge_copy_advice),
+    (rf"Use non-blocking copies: saves up to (?P<gain>{NUMBER}),.*", _judge_overlap_advice),
     (
         r"(?P<count>\d+) calls in the trace wait for copies between host and GPU\.",
         lambda match, context: (

@@ -236,6 +236,10 @@ class JobTruth:
         """Time of a typical step in which a rank's device computes or copies."""
         return self._exclusive(self._computation(rank) + self._copies(rank), [], rank, odd)
 
+    def copying(self, rank: int, odd: Collection[int]) -> float:
+        """Time of a typical step in which a device copies."""
+        return self._exclusive(self._copies(rank), [], rank, odd)
+
     def copies_alone(self, rank: int, odd: Collection[int]) -> float:
         """Time of a typical step in which a device copies and does nothing else."""
         others = self._computation(rank) + self._collectives(rank)
