@@ -15,7 +15,8 @@ A tab consists of the view that opens it and the views that it requests later (i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NoReturn, TypeVar, get_args
 
 import msgspec
@@ -130,8 +131,7 @@ class Members(tuple[Member[S], ...]):
         return self
 
 
-@dataclass(frozen=True)
-class Reduction(Generic[S]):
+class Reduction(msgspec.Struct, Generic[S], frozen=True):
     """The small result of a trace that the views of its run are built from.
 
     slug     the tab that it belongs to
@@ -155,8 +155,14 @@ class Reduction(Generic[S]):
         return f"{self.slug}-reduced"
 
 
-@dataclass(frozen=True)
-class _View(Generic[P, R]):
+class _ViewOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What few views say about themselves, by keyword; see `_View`."""
+
+    rows: str = "rows"
+    answers: str = ""
+
+
+class _View(_ViewOptions, Generic[P, R], frozen=True):
     """What all views have in common.
 
     slug     the word in the route, the command line and the docs; "<tab>/<part>" of a part
@@ -172,8 +178,6 @@ class _View(Generic[P, R]):
     title: str
     params: type[P]
     payload: type[R]
-    rows: str = field(default="rows", kw_only=True)
-    answers: str = field(default="", kw_only=True)
 
     @property
     def tab(self) -> str:
@@ -192,8 +196,7 @@ class CachedColumns(msgspec.Struct, frozen=True):
     restore: Callable[[Trace, Mapping[str, npt.NDArray[Any]]], object]
 
 
-@dataclass(frozen=True)
-class TraceView(_View[P, R]):
+class TraceView(_View[P, R], frozen=True):
     """A view of one trace.
 
     cached   when the answer without parameters is cached: never, on the first request (or when a server
@@ -210,28 +213,26 @@ class TraceView(_View[P, R]):
 
     build: Callable[[Trace, P], R]
     cached: Literal["never", "on_request", "on_load"] = "never"
-    is_all: Callable[[R], bool] | None = field(default=None, kw_only=True)
-    first: Callable[[Trace], tuple[P, ...]] | None = field(default=None, kw_only=True)
-    columns: CachedColumns | None = field(default=None, kw_only=True)
-    filters: tuple[P, ...] = field(default=(), kw_only=True)
-    captures: bool = field(default=False, kw_only=True)
-    previews: bool = field(default=False, kw_only=True)
+    is_all: Callable[[R], bool] | None = None
+    first: Callable[[Trace], tuple[P, ...]] | None = None
+    columns: CachedColumns | None = None
+    filters: tuple[P, ...] = ()
+    captures: bool = False
+    previews: bool = False
 
     def answered_by(self, payload: R) -> tuple[str, ...]:
         """Return the slugs of the views that a payload answers."""
         return (self.slug, self.tab) if self.is_all is not None and self.is_all(payload) else (self.slug,)
 
 
-@dataclass(frozen=True)
-class RunView(_View[P, R], Generic[P, R, S]):
+class RunView(_View[P, R], Generic[P, R, S], frozen=True):
     """A view of all workers of a run, built from the reduction of each trace."""
 
     build: Callable[[Members[S], P], R]
     reduction: Reduction[S]
 
 
-@dataclass(frozen=True)
-class RankView(_View[P, R], Generic[P, R, S]):
+class RankView(_View[P, R], Generic[P, R, S], frozen=True):
     """A view of one worker of a run next to the others.
 
     build        gets the payload of `alone` for the worker's trace, the worker's name, and all members
@@ -246,15 +247,13 @@ class RankView(_View[P, R], Generic[P, R, S]):
     max_members: int
 
 
-@dataclass(frozen=True)
-class PairView(_View[P, R]):
+class PairView(_View[P, R], frozen=True):
     """A view of a candidate and the base it is compared with, each of one recording or several."""
 
     build: Callable[[TracePair, P], R]
 
 
-@dataclass(frozen=True)
-class FileView(_View[P, R], Generic[P, R, F]):
+class FileView(_View[P, R], Generic[P, R, F], frozen=True):
     """A view of a file next to the traces, as its importer parsed it; `params` are `FileParams`.
 
     format   the `kind` of an `ingest.formats.FileFormat`, whose `parse` returns the input of `build`
@@ -264,12 +263,11 @@ class FileView(_View[P, R], Generic[P, R, F]):
 
     build: Callable[[F, P], R]
     format: str
-    cached: bool = field(default=False, kw_only=True)
-    prepare: Callable[[F], object] | None = field(default=None, kw_only=True)
+    cached: bool = False
+    prepare: Callable[[F], object] | None = None
 
 
-@dataclass(frozen=True)
-class DumpsView(_View[P, R]):
+class DumpsView(_View[P, R], frozen=True):
     """A view of the flight recorder dumps of a run, which may have no trace."""
 
     build: Callable[[JobDumps, P], R]
@@ -301,8 +299,7 @@ _RECORDS: dict[ClockKind, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Tab:
+class Tab(msgspec.Struct, frozen=True, dict=True):
     """A tab in the navigation.
 
     section      the heading of the navigation that it is under
@@ -310,6 +307,7 @@ class Tab:
     unavailable  returns why a trace has nothing to show here and which profiler option would record it, or None
     clocks       the kinds of clocks of traces that it can show
     parts        views that the tab requests once it is open (the stacks of one operator, a tile of the timeline)
+    of_job       returns further ones about all ranks of a job, imported once one of them is asked for
     """
 
     section: Section
@@ -317,6 +315,12 @@ class Tab:
     unavailable: Callable[[Trace], str | None] = _available
     parts: tuple[View, ...] = ()
     clocks: tuple[ClockKind, ...] = ("epoch", "boot")
+    of_job: Callable[[], tuple[View, ...]] = tuple
+
+    @cached_property
+    def views(self) -> tuple[View, ...]:
+        """The view that opens the tab, followed by all its parts."""
+        return (self.view, *self.parts, *self.of_job())
 
     @property
     def slug(self) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tests.support.traces import document
 from tests.support.waiting import PATIENCE, until
@@ -264,7 +265,7 @@ def test_a_worker_that_dies_while_reading_is_a_failed_file_that_can_be_retried(
     try:
         session.scan()
         target = session.find(None, "w", None)
-        span = replace(target.span, file=replace(target.span.file, path="run/slow.pt.trace.json"))
+        span = structs.replace(target.span, file=structs.replace(target.span.file, path="run/slow.pt.trace.json"))
         key = session.load(span)
         assert until(lambda: bool(executor._workers[0].pool and executor._workers[0].pool._processes))
         for process in executor._workers[0].pool._processes.values():  # type: ignore[union-attr]

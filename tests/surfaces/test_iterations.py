@@ -72,7 +72,7 @@ def test_answers_speak_of_iterations(log: Path, run: str) -> None:
     spoken: dict[str, list[str]] = {}
     with open_session(str(log), Settings(cache_dir=str(log.parent / "cache")), own_process=True) as session:
         for tab in all_tabs():
-            for view in (tab.view, *tab.parts):
+            for view in tab.views:
                 other = {"base_run": "vllm" if run == "sglang" else "sglang"} if tab.section == "Compare" else {}
                 try:
                     answer = session.view(view.slug, run, params=other, wait=True)

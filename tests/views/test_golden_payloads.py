@@ -14,5 +14,5 @@ def test_the_payloads_that_the_page_is_tested_with_are_fresh() -> None:
 
 
 def test_every_view_is_among_them() -> None:
-    views = {view.slug for tab in all_tabs() for view in (tab.view, *tab.parts)}
+    views = {view.slug for tab in all_tabs() for view in tab.views}
     assert {ask.slug for ask in ASKED} == views, "add an Ask to tests/support/payloads.py"

@@ -45,12 +45,12 @@ def generate_stubs() -> str:
     imports: dict[str, set[str]] = defaultdict(set)
     classes, methods = [], []
     for tab in all_tabs():
-        for view in (tab.view, *tab.parts):
+        for view in tab.views:
             imports[view.payload.__module__].add(view.payload.__name__)
-        if tab.parts:
+        if len(tab.views) > 1:
             name = f"_{tab.slug.title().replace('_', '')}"
             classes += ["", f"class {name}:", *_method_lines("__call__", tab.view)]
-            for part in tab.parts:
+            for part in tab.views[1:]:
                 classes += _method_lines(part.slug.partition("/")[2], part)
             methods += [
                 "    @property",

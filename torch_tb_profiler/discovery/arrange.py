@@ -6,7 +6,9 @@ import posixpath
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from torch_tb_profiler.base.format import natural_sort_key
 from torch_tb_profiler.discovery.catalog import ListedFile, ListedRun, MemoryFile, OtherFiles, Span, Worker
@@ -30,8 +32,7 @@ _XPROF_FOLDER = "/plugins/profile/"
 """Folder of XProf's files of JAX and TensorFlow, which are named like traces of PyTorch."""
 
 
-@dataclass(frozen=True)
-class _TraceFile:
+class _TraceFile(msgspec.Struct, frozen=True):
     """A trace with what its file and folder names say."""
 
     run: str

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import BinaryIO, Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.grammar import plural
@@ -22,8 +25,7 @@ def ranked_identity(own: str, rank: int | None) -> str:
     return own if rank is None else f"{own} of rank {rank}"
 
 
-@dataclass(frozen=True)
-class ListedFile:
+class ListedFile(msgspec.Struct, frozen=True):
     """A file as it was listed, with the files that are read together with it.
 
     path      relative to its location
@@ -106,8 +108,7 @@ class ListedFile:
         return self.location.open(self.path)
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """One profiling cycle of a worker.
 
     name   its number, from "1"
@@ -121,8 +122,7 @@ class Span:
     part: int | None = None
 
 
-@dataclass(frozen=True)
-class Worker:
+class Worker(msgspec.Struct, frozen=True):
     """One process of a run; `rank` is None if no name gives it."""
 
     name: str
@@ -130,8 +130,7 @@ class Worker:
     spans: tuple[Span, ...]
 
 
-@dataclass(frozen=True)
-class MemoryFile:
+class MemoryFile(msgspec.Struct, frozen=True):
     """A memory snapshot or timeline beside the traces; its name gives the `kind`."""
 
     name: str
@@ -139,8 +138,7 @@ class MemoryFile:
     file: ListedFile
 
 
-@dataclass(frozen=True)
-class DumpFile:
+class DumpFile(msgspec.Struct, frozen=True):
     """A file about a job that stands still.
 
     rank    None of a log, which may be of several ranks
@@ -154,8 +152,7 @@ class DumpFile:
     file: ListedFile
 
 
-@dataclass(frozen=True)
-class ListedRun:
+class ListedRun(msgspec.Struct, frozen=True):
     """A folder of traces, with its memory files and flight recorder dumps; one with dumps may have no trace.
 
     is_capture    whether its traces are captures of the graphs of another run, which are listed after all others
@@ -173,8 +170,7 @@ class ListedRun:
         return [span.file for worker in self.workers for span in worker.spans]
 
 
-@dataclass(frozen=True)
-class OtherFiles:
+class OtherFiles(msgspec.Struct, frozen=True):
     """Files of one other tool in the log folders.
 
     kind    what the files are, for people
@@ -186,8 +182,7 @@ class OtherFiles:
     files: tuple[ListedFile, ...]
 
 
-@dataclass(frozen=True)
-class Catalog:
+class Catalog(msgspec.Struct, frozen=True, dict=True):
     """All runs, sorted by name, captures of others last.
 
     problems  what couldn't be listed, and which runs were renamed
@@ -196,10 +191,10 @@ class Catalog:
     runs: tuple[ListedRun, ...] = ()
     problems: tuple[str, ...] = ()
     others: tuple[OtherFiles, ...] = ()
-    _by_name: dict[str, ListedRun] = field(default_factory=dict, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        self._by_name.update((run.name, run) for run in self.runs)
+    @cached_property
+    def _by_name(self) -> dict[str, ListedRun]:
+        return {run.name: run for run in self.runs}
 
     @property
     def others_headline(self) -> str | None:

@@ -14,7 +14,8 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.discovery.catalog import DumpFile, ListedFile, ListedRun

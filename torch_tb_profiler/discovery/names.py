@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import NamedTuple
+
+import msgspec
 
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.formats import may_be_separate_run, trace_suffix
@@ -58,8 +59,7 @@ _ASCEND_TRACE = lazy_regex(rf"^(?P<folder>{_ASCEND_FOLDER})/ASCEND_PROFILER_OUTP
 _ASCEND_INFO = lazy_regex(rf"^(?P<folder>{_ASCEND_FOLDER})/profiler_info_(?P<rank>\d{{1,9}})\.json$")
 
 
-@dataclass(frozen=True)
-class FileName:
+class FileName(msgspec.Struct, frozen=True):
     """What a file name says about a trace.
 
     rank     None if the name has none

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
+
+import msgspec
 
 from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.discovery.catalog import ListedFile
@@ -19,8 +20,7 @@ from torch_tb_profiler.ingest.streams import HEAD_BYTES, unpack_head
 from torch_tb_profiler.storage import FileId
 
 
-@dataclass(frozen=True)
-class _RecognizedFile:
+class _RecognizedFile(msgspec.Struct, frozen=True):
     """The formats that recognize a file's first bytes."""
 
     trace: TraceFormat | None

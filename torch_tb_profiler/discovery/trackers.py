@@ -14,7 +14,8 @@ from __future__ import annotations
 import posixpath
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from torch_tb_profiler.base.errors import ProfilerError, TraceError
 from torch_tb_profiler.base.patterns import lazy_regex

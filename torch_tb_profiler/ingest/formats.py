@@ -6,10 +6,11 @@ A folder listing asks every importer for names and first bytes, so parsers are i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
+
+import msgspec
 
 from torch_tb_profiler.ingest.runtime import Report
 
@@ -26,8 +27,7 @@ class ParseTrace(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class TraceFormat:
+class TraceFormat(msgspec.Struct, frozen=True):
     """A format of trace files.
 
     name        display name
@@ -46,8 +46,7 @@ class TraceFormat:
     alone: bool = False
 
 
-@dataclass(frozen=True)
-class FileFormat:
+class FileFormat(msgspec.Struct, frozen=True):
     """A format of files beside the traces of a run, recognized by their suffixes.
 
     Small files are read when they are requested; files of any size are loaded and cached as traces are.
@@ -65,8 +64,7 @@ class FileFormat:
     content: Callable[[Trace], Any] | None = None
 
 
-@dataclass(frozen=True)
-class ForeignFormat:
+class ForeignFormat(msgspec.Struct, frozen=True):
     """A format of another tool whose files may lie in a log folder.
 
     kind      display name, singular
@@ -111,8 +109,7 @@ def recognize_trace(head: bytes) -> TraceFormat | None:
     return next((fmt for fmt in reversed(trace_formats()) if fmt.sniff(head)), None)
 
 
-@dataclass(frozen=True)
-class _Suffixes:
+class _Suffixes(msgspec.Struct, frozen=True):
     """The suffixes of the formats of some importers: a job has thousands of files, each asked for several times.
 
     trace       of traces, longest first

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 if TYPE_CHECKING:
     from torch_tb_profiler.model.trace import Trace
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 Stage = Literal["reading", "arranging", "analyzing", "saving"]
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(msgspec.Struct, frozen=True):
     """How far a file has been read, in stored bytes (compressed for a .gz); `bytes_total` is 0 if unknown."""
 
     stage: Stage

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
@@ -27,11 +26,10 @@ class HealthNote(msgspec.Struct, frozen=True):
     first_offset: int | None = None
 
 
-@dataclass
-class HealthLog:
+class HealthLog(msgspec.Struct):
     """Collects notes while a file is read, one for each kind."""
 
-    _notes: dict[str, HealthNote] = field(default_factory=dict)
+    _notes: dict[str, HealthNote] = msgspec.field(default_factory=dict)
 
     def add(
         self,

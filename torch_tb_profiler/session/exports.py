@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, BinaryIO
+
+import msgspec
 
 from torch_tb_profiler.base.errors import TooLargeError, UsageError
 from torch_tb_profiler.base.format import format_duration
@@ -34,8 +35,7 @@ BYTES_PER_EVENT = 256
 """JSON of a typical event, to convert a limit in bytes to a number of events."""
 
 
-@dataclass(frozen=True)
-class Download:
+class Download(msgspec.Struct, frozen=True):
     """A stored file, open for reading; `name` has no folders."""
 
     name: str
@@ -43,8 +43,7 @@ class Download:
     stream: BinaryIO
 
 
-@dataclass(frozen=True)
-class Excerpt:
+class Excerpt(msgspec.Struct, frozen=True):
     """A part of a trace as pieces of JSON, with a name for the file."""
 
     name: str

@@ -6,9 +6,11 @@ import logging
 import threading
 from collections.abc import Callable, Sequence, Set
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.base.settings import Settings
@@ -31,8 +33,6 @@ from torch_tb_profiler.session.state import ErrorInfo, FileState, HealthCounts, 
 from torch_tb_profiler.storage import FileId
 
 if TYPE_CHECKING:
-    import msgspec
-
     from torch_tb_profiler.executors import ProgressTuple
     from torch_tb_profiler.model.trace import Trace
     from torch_tb_profiler.session.jobs import Loaded
@@ -46,8 +46,7 @@ MAX_EVICTIONS = 2
 """If the cache evicts a trace this often before it could be opened, it is too small for all who use it."""
 
 
-@dataclass
-class _RequestedFile:
+class _RequestedFile(msgspec.Struct):
     """A file that was requested.
 
     key         of its cache entry
@@ -63,13 +62,13 @@ class _RequestedFile:
     summary: FileSummary | None = None
     error: ErrorInfo | None = None
     progress: ProgressTuple | None = None
-    results: dict[str, bytes] = field(default_factory=dict)
-    reduced: dict[str, bytes] = field(default_factory=dict)
+    results: dict[str, bytes] = msgspec.field(default_factory=dict)
+    reduced: dict[str, bytes] = msgspec.field(default_factory=dict)
     evictions: int = 0
     cached: bool = True
     alone: bool = False
-    prefetched: set[int | None] = field(default_factory=set)
-    done: threading.Event = field(default_factory=threading.Event)
+    prefetched: set[int | None] = msgspec.field(default_factory=set)
+    done: threading.Event = msgspec.field(default_factory=threading.Event)
 
 
 class RequestedFiles:

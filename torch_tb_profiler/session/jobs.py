@@ -9,10 +9,12 @@ import os
 import posixpath
 from collections.abc import Callable, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from shlex import quote
 from typing import BinaryIO, NamedTuple, TypeVar, cast
+
+import msgspec
 
 from torch_tb_profiler import views
 from torch_tb_profiler.base.errors import ShutdownError, StorageError, TooLargeError, TraceError
@@ -98,8 +100,7 @@ class LoadRequest(NamedTuple):
     alone: bool = False
 
 
-@dataclass(frozen=True)
-class Loaded:
+class Loaded(msgspec.Struct, frozen=True):
     """The result of a job.
 
     results  answers that are built for every trace (`result_name`): the first page of the overview
@@ -132,7 +133,7 @@ def load_in_worker(request: LoadRequest, cache_dir: str, cache_bytes: int, keep_
         return loaded
     if keep_open and loaded.trace is not None:
         _open[entry_key(request.id, request.catalog)] = loaded.trace
-    return replace(loaded, trace=None)
+    return msgspec.structs.replace(loaded, trace=None)
 
 
 def load_in_own_process(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.patterns import lazy_regex
@@ -35,8 +37,7 @@ class TargetNames(NamedTuple):
     span: str
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """One trace: a span of a worker of a run; `part` is its number in a file that holds several."""
 
     run: ListedRun

@@ -6,7 +6,6 @@ reach the file system.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple, Protocol
 
 import msgspec
@@ -34,12 +33,11 @@ class FileEntry(msgspec.Struct, frozen=True):
     mtime: float | None
 
 
-@dataclass
-class Scan:
+class Scan(msgspec.Struct):
     """The result of listing a location: the files found, and messages about what couldn't be listed."""
 
-    entries: list[FileEntry] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    entries: list[FileEntry] = msgspec.field(default_factory=list)
+    problems: list[str] = msgspec.field(default_factory=list)
 
 
 class Location(Protocol):

@@ -67,13 +67,14 @@ def all_views() -> tuple[View, ...]:
 
 def views_of(slug: str) -> tuple[View, ...]:
     """Return the view of a tab, followed by its parts; no other tab is imported."""
-    tab = find_tab(slug)
-    return (tab.view, *tab.parts)
+    return find_tab(slug).views
 
 
 def find_view(slug: str) -> View:
     """Return the view with this slug; raise NotFoundError if there is none."""
     tab = slug.partition("/")[0]
+    if slug in SLUGS:
+        return find_tab(slug).view  # without importing what its other views need
     for view in views_of(tab) if tab in SLUGS else ():
         if view.slug == slug:
             return view

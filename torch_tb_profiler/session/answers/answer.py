@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.discovery import ListedRun
@@ -26,8 +27,7 @@ class ViewRequest(NamedTuple):
     timeout: float | None
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """The payload of a view as JSON, or the state of the file while there is none.
 
     loading  number of files that the payload does not include yet, or not all of

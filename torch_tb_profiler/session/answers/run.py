@@ -6,10 +6,10 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.memory import recycle_memory, release_memory
@@ -35,8 +35,7 @@ MIN_CACHED_MEMBERS = 64
 """Members from which on answers about a whole job are cached; those about fewer are built within 0.1 s."""
 
 
-@dataclass(frozen=True)
-class _WorkerFile:
+class _WorkerFile(msgspec.Struct, frozen=True):
     """A worker and its file of the span, or None if it has no such span; `part` is its number in a merged file.
 
     traced  traces of other runs that were joined with the file's iterations

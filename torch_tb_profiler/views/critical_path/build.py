@@ -36,15 +36,12 @@ from torch_tb_profiler.model.schedule.stream_waits import has_unknown_consumers
 from torch_tb_profiler.model.schedule.unrecorded_waits import has_unrecorded_waits
 from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
-from torch_tb_profiler.view import RankView, Tab, TraceView
+from torch_tb_profiler.view import RankView, Tab, TraceView, View
 from torch_tb_profiler.views._shared.availability import critical_path_reason
-from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
-from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
 from torch_tb_profiler.views._shared.odd_steps import odd_steps_sentence
 from torch_tb_profiler.views._shared.text import Text, reason_texts, sentences
 from torch_tb_profiler.views._shared.wording import truncation_sentence
 from torch_tb_profiler.views.critical_path import titles, words
-from torch_tb_profiler.views.critical_path.beside import build_beside_ranks
 from torch_tb_profiler.views.critical_path.payload import (
     CriticalPathParams,
     CriticalPathPayload,
@@ -60,7 +57,6 @@ from torch_tb_profiler.views.critical_path.payload import (
     TargetRow,
     WhatIfResult,
 )
-from torch_tb_profiler.views.critical_path.ranks import JOB_PATH
 
 MAX_TARGETS = 100
 """Most targets that are sent."""
@@ -318,16 +314,14 @@ _ONE_RANK = TraceView(
     rows="targets",
 )
 
-TAB = Tab(
-    "Where the time goes",
-    _ONE_RANK,
-    critical_path_reason,
-    (
-        TraceView("critical_path/what_if", "What if", TargetParams, TargetRow, build_what_if),
-        TraceView("critical_path/groups", "Path by place", PathGroupsParams, PathGroupsPayload, build_groups),
-        TraceView(
-            "critical_path/pieces", "Segments of the path", PathSegmentsParams, PathSegmentsPayload, build_segments
-        ),
+
+def _views_of_job() -> tuple[View, ...]:
+    from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
+    from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
+    from torch_tb_profiler.views.critical_path.beside import build_beside_ranks
+    from torch_tb_profiler.views.critical_path.ranks import JOB_PATH
+
+    return (
         JOB_PATH,
         RankView(
             "critical_path/beside",
@@ -341,5 +335,19 @@ TAB = Tab(
             rows="targets",
             answers="What limits a step of one rank, with its communication split into transfer and waiting.",
         ),
+    )
+
+
+TAB = Tab(
+    "Where the time goes",
+    _ONE_RANK,
+    critical_path_reason,
+    (
+        TraceView("critical_path/what_if", "What if", TargetParams, TargetRow, build_what_if),
+        TraceView("critical_path/groups", "Path by place", PathGroupsParams, PathGroupsPayload, build_groups),
+        TraceView(
+            "critical_path/pieces", "Segments of the path", PathSegmentsParams, PathSegmentsPayload, build_segments
+        ),
     ),
+    of_job=_views_of_job,
 )

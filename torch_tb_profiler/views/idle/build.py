@@ -29,10 +29,8 @@ from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.schedule.unrecorded_waits import has_unrecorded_waits
 from torch_tb_profiler.model.steps import has_host_events, step_noun, steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import RankView, Tab, TraceView
+from torch_tb_profiler.view import RankView, Tab, TraceView, View
 from torch_tb_profiler.views._shared.availability import idle_reason
-from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
-from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
 from torch_tb_profiler.views._shared.odd_steps import odd_steps_sentence, outside_steps_sentence
 from torch_tb_profiler.views._shared.text import Text, reason_texts, sentences
 from torch_tb_profiler.views._shared.wording import truncation_sentence
@@ -51,7 +49,6 @@ from torch_tb_profiler.views.idle.payload import (
     IdleStep,
     IdleStream,
 )
-from torch_tb_profiler.views.idle.ranks import build_with_ranks
 
 MAX_SUBJECTS = 40
 """Most rows of each cause that are sent; the others are summed up in one."""
@@ -305,6 +302,28 @@ def _reasons(trace: Trace) -> dict[str, str | Text]:
 
 _ONE_RANK = TraceView("idle", "Idle time", IdleParams, IdlePayload, build, cached="on_request", rows="causes")
 
+
+def _views_of_job() -> tuple[View, ...]:
+    from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
+    from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
+    from torch_tb_profiler.views.idle.ranks import build_with_ranks
+
+    return (
+        RankView(
+            "idle/ranks",
+            "Idle time compared with other ranks",
+            IdleParams,
+            IdlePayload,
+            build_with_ranks,
+            _ONE_RANK,
+            RANK_SUMMARIES,
+            MAX_RANKS_READ,
+            rows="causes",
+            answers="Idle time of one rank, with the ranks that its exposed communication waits for.",
+        ),
+    )
+
+
 TAB = Tab(
     "Where the time goes",
     _ONE_RANK,
@@ -327,17 +346,6 @@ TAB = Tab(
             answers="Idle time as a flame graph of what the host was doing.",
         ),
         *LAUNCH_VIEWS,
-        RankView(
-            "idle/ranks",
-            "Idle time compared with other ranks",
-            IdleParams,
-            IdlePayload,
-            build_with_ranks,
-            _ONE_RANK,
-            RANK_SUMMARIES,
-            MAX_RANKS_READ,
-            rows="causes",
-            answers="Idle time of one rank, with the ranks that its exposed communication waits for.",
-        ),
     ),
+    of_job=_views_of_job,
 )

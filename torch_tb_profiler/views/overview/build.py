@@ -33,9 +33,7 @@ from torch_tb_profiler.model.schedule.unrecorded_waits import has_unrecorded_wai
 from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.roofline import device_peaks
-from torch_tb_profiler.view import NoParams, RankView, Tab, TraceView
-from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
-from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
+from torch_tb_profiler.view import NoParams, RankView, Tab, TraceView, View
 from torch_tb_profiler.views._shared.odd_steps import odd_steps_sentence, outside_steps_sentence
 from torch_tb_profiler.views._shared.serving import serving_facts, serving_headline
 from torch_tb_profiler.views._shared.text import (
@@ -58,7 +56,6 @@ from torch_tb_profiler.views.overview.advice import (
     savings_note,
 )
 from torch_tb_profiler.views.overview.payload import Average, HardwareUse, Overview, Recommendation
-from torch_tb_profiler.views.overview.ranks import build_beside_ranks
 from torch_tb_profiler.views.overview.recorded import (
     build_average,
     build_configuration,
@@ -318,6 +315,28 @@ _ALONE = TraceView(
     answers="How the time of a step is spent, what limits it, and what to do first.",
 )
 
+
+def _views_of_job() -> tuple[View, ...]:
+    from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
+    from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
+    from torch_tb_profiler.views.overview.ranks import build_beside_ranks
+
+    return (
+        RankView(
+            "overview/ranks",
+            "Overview beside other ranks",
+            NoParams,
+            Overview,
+            build_beside_ranks,
+            _ALONE,
+            RANK_SUMMARIES,
+            MAX_RANKS_READ,
+            rows="steps",
+            answers="The overview of a rank beside the others of its job: what it waits for, and who is late.",
+        ),
+    )
+
+
 TAB = Tab(
     "",
     _ALONE,
@@ -334,17 +353,6 @@ TAB = Tab(
             is_all=lambda overview: not overview.preview,
             answers="The quick part of the overview: no schedule is replayed and no FLOPs are counted.",
         ),
-        RankView(
-            "overview/ranks",
-            "Overview beside other ranks",
-            NoParams,
-            Overview,
-            build_beside_ranks,
-            _ALONE,
-            RANK_SUMMARIES,
-            MAX_RANKS_READ,
-            rows="steps",
-            answers="The overview of a rank beside the others of its job: what it waits for, and who is late.",
-        ),
     ),
+    of_job=_views_of_job,
 )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from torch_tb_profiler.analyses.distributed.steps import ExposedCommunication
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, text, worker_name
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.analyses.distributed.steps import ExposedCommunication
 
 MAX_RANKS_READ = 64
 """Largest job whose other ranks are read for a page about one rank; only Distributed reads larger ones."""
