@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Literal
-
-import msgspec
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from torch_tb_profiler.model.trace import Trace
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 Stage = Literal["reading", "arranging", "analyzing", "saving"]
 
 
-class Progress(msgspec.Struct, frozen=True):
+class Progress(NamedTuple):
     """How far a file has been read, in stored bytes (compressed for a .gz); `bytes_total` is 0 if unknown."""
 
     stage: Stage
