@@ -126,7 +126,7 @@ class JobTruth:
     @cached_property
     def step(self) -> float:
         """The mean step of the job that isn't odd."""
-        return self._step(self.plan.simulation)
+        return self._mean_step(self.job)
 
     def with_kernels(self, factor: float) -> float:
         """Return the mean step with kernels of all ranks that many times as long."""
@@ -163,7 +163,7 @@ class JobTruth:
         usual = [number for number in range(self.steps) if number not in odd]
         saved = 0.0
         for number in usual:
-            alone = self.plan.of_rank(rank, self._latencies(rank, number))
+            alone = replace(self.plan.of_rank(rank, self._latencies(rank, number)), steps=number + 1)
             without = change(alone)
             saved += _durations(alone)[number] - _durations(without)[number]
         return saved / len(usual)
@@ -207,9 +207,12 @@ class JobTruth:
         return self.step - self._step(without)
 
     def _step(self, simulation: Simulation) -> float:
+        return self._mean_step(simulation.run())
+
+    def _mean_step(self, job: RecordedJob) -> float:
         steps = [
             span.end - span.start
-            for spans in simulation.run().spans
+            for spans in job.spans
             for number, span in enumerate(each for each in spans if each.kind == "step")
             if number not in self.planted_odd
         ]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from tests.support.simulation.files import SYNC_US, RecordedJob, RecordedSpan
 
@@ -95,6 +96,8 @@ class Copy:
 
 
 Action = SimulatedKernel | Host | Collective | Wait | Sync | Call | Copy
+_VARYING = (SimulatedKernel, Host, Call, Copy)
+"""What takes longer or shorter by chance."""
 
 
 @dataclass(frozen=True)
@@ -191,9 +194,10 @@ class Simulation:
             extra, program = self._delay_actions(rank, step), self.program_of(rank, step)
             # Delays have negative positions, so that the jitter of the program stays the same.
             for position, action in enumerate([*extra, *program], -len(extra)):
-                rng = random.Random(f"{self.seed} {rank} {step} {position}")
-                varies = self.jitter and not (self.odd is not None and action == Host(ODD_OPERATOR, self.odd[1]))
-                variation = max(1 + rng.gauss(0, self.jitter), 0.1) if varies else 1.0
+                varies = self.jitter and isinstance(action, _VARYING)
+                varies = varies and not (self.odd is not None and action == Host(ODD_OPERATOR, self.odd[1]))
+                deviation = _deviation(self.seed, rank, step, position) if varies else 0.0
+                variation = max(1 + self.jitter * deviation, 0.1)
                 graph = graph if isinstance(action, SimulatedKernel) and self.graphs else None
                 if isinstance(action, Host):
                     action_start, host = host, host + action.us * variation
@@ -305,6 +309,12 @@ class Simulation:
         if len(arrived) == len(action.ranks):
             slow = [d.factor for d in self.delays if d.kind == "link" and d.rank in action.ranks]
             self._ends[key] = max(arrived.values()) + action.us * max(slow, default=1.0)
+
+
+@lru_cache(1 << 14)
+def _deviation(*place: int) -> float:
+    """Draw the standard deviations by which an action takes longer: the same in a job with and without a delay."""
+    return random.Random(" ".join(map(str, place))).gauss(0, 1)
 
 
 def ddp(ranks: int, buckets: int = 3, overlap: bool = True) -> list[list[Action]]:
