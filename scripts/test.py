@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -52,10 +52,10 @@ QUICK = [
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 LOGS = ROOT / "build" / "test"
 """Where the parts of a run that are not printed leave their output."""
-ARITHMETIC = [
-    f"--ignore=tests/{part}" for part in ("analyses", "corpus", "model", "summary", "views", "test_examples.py")
-]
+ARITHMETIC = [f"tests/{part}" for part in ("analyses", "corpus", "model", "summary", "views", "test_examples.py")]
 """Functions from columns to columns: what can differ are the libraries of arrays, not the language."""
+FEW = "--share=tests=1/4"
+"""What a Python between the oldest and the newest one runs: every fourth test of each file."""
 ARRAYS = "import numpy, pyarrow; print(numpy.__version__, pyarrow.__version__)"
 WORKERS = "3"
 """Processes of tests: more than two processors have, as those that drive a browser mostly wait."""
@@ -159,17 +159,17 @@ def run_other_parts() -> list[Outcome]:
     except (OSError, subprocess.SubprocessError, StopIteration) as error:
         print(f"the wheel: {error}", flush=True)
         return [*outcomes, Outcome("wheel", 1, 0)]
-    rows, tested = [], {array_versions(str(PYTHON))}
+    rows = []
     for row in installations(wheel):
         installed = run_part(row.title, partial(install, row))
         if installed.code:
             outcomes.append(installed)
-            continue
-        rows.append((row, test_command(row, tested)))
-        tested.add(array_versions(row.python))
+        else:
+            rows.append(row)
+    commands = map(test_command, rows, divide_arithmetic(rows, array_versions(str(PYTHON))))
     with ThreadPoolExecutor(2) as beside:
-        outcomes += beside.map(lambda each: logged(each[0].title, each[1]), rows)
-    for row, _ in rows:
+        outcomes += beside.map(lambda row, command: logged(row.title, command), rows, commands)
+    for row in rows:
         shutil.rmtree(row.folder, ignore_errors=True)
     return outcomes
 
@@ -316,9 +316,17 @@ class Installation(NamedTuple):
 
 def installations(wheel: Path) -> list[Installation]:
     """Return the other environments: each other Python of this machine, and the oldest supported TensorBoard."""
+    others = find_other_pythons()
+    current = f"{sys.version_info.major}.{sys.version_info.minor}"
+    versions = sorted({current, *others}, key=lambda version: int(version.partition(".")[2]))
     rows = [
-        Installation(f"Python {version}", interpreter, [f"{wheel}[test]"], QUICK)
-        for version, interpreter in find_other_pythons().items()
+        Installation(
+            f"Python {version}",
+            interpreter,
+            [f"{wheel}[test]"],
+            QUICK if version in (versions[0], versions[-1]) else [*QUICK, FEW],
+        )
+        for version, interpreter in others.items()
     ]
     # TensorBoard 2.17 needs a setuptools that still has pkg_resources.
     oldest = [str(wheel), "tensorboard==2.17.*", "setuptools<81", "hypothesis", "pytest", "pytest-xdist"]
@@ -337,11 +345,24 @@ def array_versions(python: str) -> str:
     return subprocess.run([python, "-c", ARRAYS], capture_output=True, text=True).stdout.strip()
 
 
-def test_command(row: Installation, tested: Set[str]) -> list[str]:
-    """Return the command that runs the tests of `row` against its installed wheel.
+def divide_arithmetic(rows: Sequence[Installation], tested: str) -> list[list[str]]:
+    """Return for each environment the options that choose its tests of arithmetic.
 
-    tested  versions of numpy and pyarrow with which other environments run all quick tests
+    Those with other versions of numpy and pyarrow than the `tested` ones, with which all tests run, take turns; a
+    Python between the oldest and the newest runs none.
     """
+    versions = [array_versions(row.python) if row.tests is QUICK else tested for row in rows]
+    turns = [version for version in dict.fromkeys(versions) if version != tested]
+    options = []
+    for index, version in enumerate(versions):
+        has_turn = version in turns and version not in versions[:index]
+        turn = f"{turns.index(version) + 1}/{len(turns)}" if has_turn else ""
+        options.append([f"--share={part}={turn}" if turn else f"--ignore={part}" for part in ARITHMETIC])
+    return options
+
+
+def test_command(row: Installation, arithmetic: Sequence[str]) -> list[str]:
+    """Return the command that runs the tests of `row` against its installed wheel."""
     # -P: the installed wheel is tested, not this folder (3.10 lacks the option).
     old = subprocess.call([row.python, "-P", "-c", ""], stderr=subprocess.DEVNULL) != 0
     report = f"--junit-xml={LOGS / file_name(row.title)}.xml"
@@ -349,8 +370,7 @@ def test_command(row: Installation, tested: Set[str]) -> list[str]:
     options = ["-q", "-p", "no:cacheprovider", "--hypothesis-profile=brief", report]
     # Without a rewritten copy of every test for each Python, which takes as long as a tenth of the tests.
     options.append("--assert=plain")
-    known = ARITHMETIC if row.tests is QUICK and array_versions(row.python) in tested else []
-    pytest = ["-m", "pytest", *options, *row.tests, *known]
+    pytest = ["-m", "pytest", *options, *row.tests, *arithmetic]
     return [row.python, *([] if old else ["-P"]), *pytest]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.examples import BRIEF, spread_cases
+from tests.support.examples import BRIEF, spread_cases, take_turns
 
 # A busy machine is slow, and no example is wrong for that.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -33,6 +33,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="run at most N cases of each test; which, this Python's version says",
     )
+    parser.addoption(
+        "--share",
+        action="append",
+        default=[],
+        metavar="PART=I/N",
+        help="of the tests of each file in this folder, run every N-th, first the I-th",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
@@ -50,6 +57,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ]
     if most := config.getoption("--cases"):
         chosen = spread_cases([item.nodeid for item in kept], most, sys.version_info.minor)
+        kept = [kept[index] for index in chosen]
+    for share in config.getoption("--share"):
+        part, _, which = share.rpartition("=")
+        turn, _, turns = which.partition("/")
+        chosen = take_turns([item.nodeid for item in kept], part, int(turn), int(turns))
         kept = [kept[index] for index in chosen]
     if len(kept) < len(items):
         remaining = set(kept)

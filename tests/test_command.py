@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.support.examples import spread_cases
+from tests.support.examples import spread_cases, take_turns
 
 
 @pytest.fixture
@@ -79,26 +79,61 @@ def test_what_is_repeated_is_what_pytest_is_told(
     assert len(ran) == 3
 
 
-def test_arithmetic_is_tried_once_with_each_numpy(command: ModuleType) -> None:
-    """The other quick tests run on every Python."""
-    here = command.Installation("here", sys.executable, [], command.QUICK)
-    versions = command.array_versions(sys.executable)
-    assert len(versions.split()) == 2
-    command.Installation.python = sys.executable
-    new, known = command.test_command(here, set()), command.test_command(here, {versions})
-    assert "--ignore=tests/views" in known and "--ignore=tests/views" not in new
-    assert all((command.ROOT / each.partition("=")[2]).exists() for each in known if each.startswith("--ignore"))
-    assert not any(f"--ignore=tests/{part}" in known for part in ("base", "cli", "ingest", "session"))
-
-
-def test_every_other_python_runs_a_case_of_each_quick_test(
-    command: ModuleType, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("arrays", "shares"),
+    [
+        (["old", "new"], ["1/2", "2/2"]),
+        (["old", "tested"], ["1/1", ""]),
+        (["new", "new"], ["1/1", ""]),
+        (["tested", "tested"], ["", ""]),
+    ],
+)
+def test_versions_of_numpy_take_turns_at_arithmetic(
+    command: ModuleType, monkeypatch: pytest.MonkeyPatch, arrays: list[str], shares: list[str]
 ) -> None:
-    monkeypatch.setattr(command, "find_other_pythons", lambda: {"3.10": "a", "3.12": "b", "3.13": "c"})
+    """The other quick tests run on both Pythons; a Python in between has no turn, and the version tested none."""
+    rows = [command.Installation(f"Python {each}", "", [], command.QUICK) for each in (0, 1)]
+    between = command.Installation("Python 2", "", [], [*command.QUICK, command.FEW])
+    versions = {row.python: version for row, version in zip(rows, arrays, strict=True)}
+    monkeypatch.setattr(command, "array_versions", versions.__getitem__)
+    *ends, few = command.divide_arithmetic([*rows, between], "tested")
+    for options, share in zip(ends, shares, strict=True):
+        parts = [option.partition("=")[2].partition("=")[0] for option in options]
+        assert options == [f"--share={part}={share}" if share else f"--ignore={part}" for part in parts]
+        assert all((command.ROOT / part).exists() for part in parts) and "tests/views" in parts
+        assert not {"tests/base", "tests/cli", "tests/ingest", "tests/session"} & {*parts}
+    assert few == [f"--ignore={part}" for part in command.ARITHMETIC]
+
+
+def test_the_versions_of_numpy_and_pyarrow_are_those_of_the_other_python(command: ModuleType) -> None:
+    assert len(command.array_versions(sys.executable).split()) == 2
+    assert command.array_versions("true") == ""
+
+
+@pytest.mark.parametrize(
+    ("others", "few"),
+    [(["3.8", "3.9", "3.99"], ["3.9"]), (["3.8"], []), (["3.98", "3.99"], ["3.98"])],
+)
+def test_the_oldest_and_the_newest_python_run_a_case_of_each_quick_test(
+    command: ModuleType, monkeypatch: pytest.MonkeyPatch, others: list[str], few: list[str]
+) -> None:
+    """Those in between run some; the Python that runs this may be the oldest itself."""
+    monkeypatch.setattr(command, "find_other_pythons", lambda: dict.fromkeys(others, "python"))
     *rows, _ = command.installations(Path("package.whl"))
-    assert [row.tests for row in rows] == [command.QUICK] * 3
+    expected = {version: [*command.QUICK, command.FEW] if version in few else command.QUICK for version in others}
+    assert {row.title.removeprefix("Python "): row.tests for row in rows} == expected
     assert "--cases=1" in command.QUICK
     assert all((command.ROOT / each.partition("=")[2]).exists() for each in command.QUICK if "--ignore" in each)
+
+
+def test_every_test_of_a_part_has_its_turn_and_those_of_others_stay() -> None:
+    names = [f"a/b.py::test_{number}[{case}]" for number in range(5) for case in "xy"]
+    names += ["a/c.py::test_alone", "ab/d.py::test_0", "ab/d.py::test_1"]
+    turns = [{names[index] for index in take_turns(names, "a", turn, 3)} for turn in (1, 2, 3)]
+    assert {name[-4:] for name in turns[1] if "b.py" in name} == {"1[x]", "1[y]", "4[x]", "4[y]"}
+    assert set.union(*turns) == {*names}
+    assert set.intersection(*turns) == {*names[-3:]}  # a file is never left out
+    assert take_turns(names, "a/b.py", 1, 5) == [0, 1, 10, 11, 12]
 
 
 def test_of_each_test_some_cases_remain_and_others_on_another_python() -> None:

@@ -1,4 +1,4 @@
-"""How many random examples a property is tried with, and which cases of a test run where not all do."""
+"""How many random examples a property is tried with, and which tests and cases run where not all do."""
 
 from __future__ import annotations
 
@@ -31,3 +31,23 @@ def spread_cases(names: Sequence[str], most: int, shift: int) -> list[int]:
             remaining.append(index)
         seen[test] += 1
     return remaining
+
+
+def take_turns(names: Sequence[str], part: str, turn: int, turns: int) -> list[int]:
+    """Return which of `names` remain if every `turns`-th test of each file in `part` does, and all others.
+
+    part  a folder or a file
+    turn  which test of a file is its first that remains, from 1; a file with fewer tests keeps one, too
+    """
+    tests: dict[str, dict[str, None]] = {}
+    for name in names:
+        file, _, test = name.partition("[")[0].partition("::")
+        tests.setdefault(file, {})[test] = None
+    remaining = {
+        (file, test)
+        for file, members in tests.items()
+        for index, test in enumerate(members)
+        if not f"{file}/".startswith(f"{part}/") or index % turns == (turn - 1) % min(turns, len(members))
+    }
+    places = (tuple(name.partition("[")[0].partition("::")[::2]) for name in names)
+    return [index for index, place in enumerate(places) if place in remaining]
