@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.producers.aorta import Busy, active, iteration, line, write
+from torch_tb_profiler.cli import overlap_report
 from torch_tb_profiler.cli.main import main
 
 
@@ -21,6 +22,12 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
             tmp_path / "rocm", rank, [line(step, iteration(2 * step + rank), 520, rank=rank) for step in range(4)]
         )
     return tmp_path / "cuda", tmp_path / "rocm"
+
+
+@pytest.fixture
+def empty_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing an image takes as long as all figures."""
+    monkeypatch.setattr(overlap_report, "_draw_timeline", lambda path, *_: Path(path).touch())
 
 
 def expected_totals(iterations: list[tuple[int, int]]) -> dict[str, float]:
@@ -50,6 +57,7 @@ def report(arguments: list[str], output: Path) -> dict[str, Any]:
     return summary
 
 
+@pytest.mark.usefixtures("empty_images")
 def test_the_summary_holds_means_of_both_folders_and_their_difference(
     folders: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -91,6 +99,7 @@ def test_without_matplotlib_the_summary_is_written_and_what_is_missing_is_said(
     assert (tmp_path / "out" / "summary.json").exists()
 
 
+@pytest.mark.usefixtures("empty_images")
 def test_a_recording_is_chosen(
     folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -130,6 +139,7 @@ def log_dirs(*pairs: tuple[Path, str]) -> list[str]:
     return [part for path, label in pairs for part in ("--log-dir", str(path), "--label", label)]
 
 
+@pytest.mark.usefixtures("empty_images")
 def test_any_number_of_folders_is_reported_and_two_are_compared(
     folders: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -163,6 +173,7 @@ def test_a_folder_without_metrics_costs_only_itself(
     assert (tmp_path / "out" / "cuda_timeline.png").exists()
 
 
+@pytest.mark.usefixtures("empty_images")
 def test_figures_of_a_reference_without_communication_have_no_ratio(
     folders: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -264,6 +264,7 @@ def test_an_unknown_release_after_a_missing_total_is_the_allocators() -> None:
     assert totals_with_mappings(*rows)[0] == [90, ABSENT, 70, 0]
 
 
+@pytest.mark.slow
 def test_in_every_sample_each_event_changes_the_total_by_its_size(samples: Path) -> None:
     """The samples of data loading have mapped batches from worker processes."""
     recorded = 0

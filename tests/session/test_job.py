@@ -92,6 +92,7 @@ def test_servers_compare_large_jobs_in_c_unless_it_is_turned_off(
         use_replay_functions(None)
 
 
+@pytest.mark.slow
 def test_a_thousand_ranks_are_answered_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No answer grows with the ranks: a page of a table, the map, the first page."""
     monkeypatch.setenv("TORCH_PROFILER_CACHE_DIR", str(tmp_path / "cache"))
@@ -187,6 +188,7 @@ def test_the_summaries_of_a_large_job_are_read_from_one_file(
         assert answer() == first and read.count("summary") == 64
 
 
+@pytest.mark.slow
 def test_summaries_that_are_not_in_the_cache_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Very small files are read again faster than they are cached: a summary alone would promise the rest."""
     monkeypatch.setenv("TORCH_PROFILER_CACHE_DIR", str(tmp_path / "cache"))

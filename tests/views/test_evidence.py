@@ -128,6 +128,7 @@ def _as_ns(words: str) -> float:
     return float(value.replace(",", "")) * {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
 
 
+@pytest.mark.slow
 def test_every_link_of_the_samples_opens_what_it_speaks_of(session: Session) -> None:
     held: Counter[str | None] = Counter()
     wrong = []

@@ -90,6 +90,7 @@ def writes(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counts
 
 
+@pytest.mark.slow
 def test_answers_from_read_tables_are_those_from_derived_ones(
     runs: Path, tmp_path: Path, writes: Counter[str]
 ) -> None:
