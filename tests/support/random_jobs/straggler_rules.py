@@ -118,6 +118,13 @@ def _judge_late_once(match: re.Match[str], context: Context) -> str | None:
     return context.at_least(us(match["most"]), plan.lateness(cause), "the lateness")
 
 
+def _judge_also_late(match: re.Match[str], context: Context) -> str | None:
+    """Check which further ranks are said to be late in few steps."""
+    late = {each.rank for each in context.plan.late_at_times}
+    named = {int(each) for each in re.findall(r"\d+", match["ranks"])}
+    return None if named <= late else f"late at times are {late}"
+
+
 def _judge_cost_of_turns(match: re.Match[str], context: Context) -> str | None:
     steps = context.truth.steps  # of which an odd one may be that in which none stalls
     cost = context.truth.cause_cost * steps / (steps - len(context.odd))
@@ -215,6 +222,7 @@ STRAGGLER_RULES: tuple[tuple[str, Check], ...] = (
         rf"(?P<most>{NUMBER})(?:, mostly in (?P<name>.+))?\.",
         _judge_late_once,
     ),
+    (r"Ranks? (?P<ranks>[\d, and]+) (?:is|are) late at times, too\.", _judge_also_late),
     (
         r"No rank is a straggler, but work is uneven: rank (?P<rank>\d+) has (?P<amount>more|less) than the "
         r"others\.",

@@ -121,6 +121,13 @@ CLAIMS = [
         job(Delay("host", 1, us=8000, steps=(1,)), Delay("host", 3, us=8000, steps=(2,))),
     ),
     Claim(
+        "{ranks} {are} late at times, too.",
+        r"Ranks 1 and 3 are late at times, too\.",
+        job(*(Delay("host", rank, us=8000, steps=(2 * rank,)) for rank in (1, 2, 3)), steps=12),
+        "one of them isn't late",
+        job(*(Delay("host", rank, us=8000, steps=(2 * rank,)) for rank in (1, 2)), steps=12),
+    ),
+    Claim(
         "No rank is a straggler, but work is uneven: {rank} has {amount} than the others.",
         "No rank is a straggler, but work is uneven: rank 3 has less than the others",
         job(Delay("rows", 3, factor=0.6)),

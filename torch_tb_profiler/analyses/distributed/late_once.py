@@ -27,6 +27,12 @@ MIN_EVENT_RATIO = 6.0
 MIN_EVENT_SHARE = 0.1
 """and at least this share of a step."""
 
+MIN_APART_RATIO = 3.0
+"""Of several ranks, each is this many times as late as any other rank in any step,"""
+
+MAX_EVENTS_SHARE = 0.2
+"""and together they are late in at most this share of all steps of all ranks."""
+
 MIN_STEPS = 3
 """Fewest steps that show whether lateness recurs."""
 
@@ -147,18 +153,52 @@ def _lacks_collectives(job: DistributedJob) -> Bool:
     return lacks
 
 
-def find_late_once(job: DistributedJob, work: WorkWindows, step_ns: float) -> LateOnce | None:
-    """Return the rank whose lateness in few steps stands out most, or None; `step_ns`: of a typical step."""
+def find_late_once(job: DistributedJob, work: WorkWindows, step_ns: float) -> tuple[LateOnce, ...]:
+    """Return the ranks whose lateness in few steps stands out, latest first; `step_ns`: of a typical step."""
     numbers = np.flatnonzero(_communicating_steps(job)[:-1])
     late = np.where(_lacks_collectives(job), 0.0, np.maximum(excess_by_step(job, work), 0.0))[:, numbers]
     if late.size == 0 or late.shape[1] < MIN_STEPS:
-        return None
-    member, _ = np.unravel_index(int(late.argmax()), late.shape)
-    highest = float(late[member].max())
-    few = late[member] >= highest / 2
-    rest = np.append(np.delete(late, member, axis=0).ravel(), late[member][~few])
-    noise = float(np.sqrt((rest**2).mean())) if len(rest) else 0.0
-    if 2 * few.sum() > len(few) or highest < max(MIN_EVENT_RATIO * noise, MIN_EVENT_SHARE * step_ns, 1.0):
-        return None
-    names = tuple(job.steps[code] for code in numbers[few].tolist())
-    return LateOnce(int(member), names, len(job.steps), int(highest))
+        return ()
+    found = []
+    for member in find_events(late, max(MIN_EVENT_SHARE * step_ns, 1.0)):
+        few = numbers[_in_few_steps(late[member])]
+        names = tuple(job.steps[code] for code in few.tolist())
+        found.append(LateOnce(member, names, len(job.steps), int(late[member].max())))
+    return tuple(found)
+
+
+def find_events(late: Float64, min_ns: float) -> list[int]:
+    """Return the rows of float64[ranks, steps], ns, with a few cells that stand out, highest first.
+
+    Events of several ranks hide each other in the mean of the rest, so as many ranks are taken as stand out from
+    what is left without all of them. That is little where much is left out, and easy to exceed by chance: further
+    ranks must be far later than anything else is.
+
+    min_ns  what a cell is at least
+    """
+    highest = late.max(axis=1)
+    ordered: list[int] = np.argsort(-highest, kind="stable").tolist()
+    event, found = np.zeros(late.shape, np.bool_), 0
+    taken: list[int] = []
+    for member in ordered:
+        few = _in_few_steps(late[member])
+        if highest[member] < min_ns or 2 * few.sum() > len(few):
+            if not taken:
+                break  # the latest one is late in most steps
+            continue
+        taken.append(member)
+        event[member] = few
+        if len(taken) > 1 and event.sum() > MAX_EVENTS_SHARE * event.size:
+            break
+        rest = late[~event]
+        noise = float(np.sqrt((rest**2).mean())) if len(rest) else 0.0
+        apart = len(taken) == 1 or highest[member] >= MIN_APART_RATIO * rest.max(initial=0.0)
+        if apart and highest[member] >= MIN_EVENT_RATIO * noise:
+            found = len(taken)
+    return taken[:found]
+
+
+def _in_few_steps(late: Float64) -> Bool:
+    """Return bool[steps]: those in which a rank is at least half as late as in its worst one."""
+    few: Bool = late >= late.max() / 2
+    return few

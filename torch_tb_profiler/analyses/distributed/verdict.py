@@ -46,6 +46,9 @@ MAJORITY_COST_SHARE = 0.7
 MIN_PRESENT_SHARE = 0.5
 """With less than this share of the job's ranks, no rank is named as the straggler of the job."""
 
+MAX_EXPLAINED_EVENTS = 4
+"""Most ranks that are late once of which it is said when, by how much, and in what."""
+
 MAX_UNKNOWN_GROUP_SHARE = 0.5
 """With more than this share of operations in unknown groups, it is unknown who communicates with whom."""
 
@@ -96,7 +99,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
                 the same work, spread evenly, would save, since it has to be done by some rank; else None
     missing_cost  ns per step that ranks that aren't compared cost at most; None if that is not worth naming, or
                   all are compared
-    once     the rank whose lateness in few steps stands out, None if there is none or it is one of `ranks`
+    once     the ranks whose lateness in few steps stands out, latest first, without those of `ranks`
     underused  if nothing else is uneven: the rank that computes notably less than the others
     """
 
@@ -111,7 +114,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     causes: tuple[StragglerCause, ...] = ()
     even_split: float | None = None
     missing_cost: float | None = None
-    once: LateOnce | None = None
+    once: tuple[LateOnce, ...] = ()
     cost_is_limit: bool = False
     in_turn: LateInTurn | None = None
     uneven: UnevenWork | None = None
@@ -188,7 +191,7 @@ def judge_ranks(
         in_turn = find_late_in_turn(comparison.job, costs.all_work, step_ns, activities)
     if in_turn is not None:
         # One of two ranks that take turns is late in half of the steps, so it may be the costliest by chance.
-        once = possible = None
+        once, possible = (), None
     uncertain = possible is not None and possible.cost >= UNCERTAIN_COST_SHARE * _mean_step_duration(comparison)
     balanced = suspect is None and possible is None
     if in_turn is not None:
@@ -206,9 +209,9 @@ def judge_ranks(
             missing_cost=missing_cost,
             slower_devices=find_slower_devices(comparison.job),
         )
-    if once is not None:
-        is_named = any(row.member == once.member for row in named)
-        once = None if is_named else name_late_once(comparison, costs.all_work, once)
+    once = tuple(each for each in once if all(row.member != each.member for row in named))
+    explained = [name_late_once(comparison, costs.all_work, each) for each in once[:MAX_EXPLAINED_EVENTS]]
+    once = (*explained, *once[MAX_EXPLAINED_EVENTS:])
     causes = _find_causes(comparison, suspect, named, activities) if suspect else ()
     unexplained = in_turn is None and uneven is None and imbalance is not None
     slower_devices = None
@@ -216,7 +219,7 @@ def judge_ranks(
         slower_devices = find_slower_devices(comparison.job)
     elif any(cause.kind == "slower_device" for cause in causes):
         slower_devices = _find_more_slower_devices(comparison, named)
-    differs = any(each is not None for each in (in_turn, uneven, imbalance, once, slower_devices))
+    differs = bool(once) or any(each is not None for each in (in_turn, uneven, imbalance, slower_devices))
     underused = None if suspect or uncertain or differs else find_underused_rank(comparison)
     differs = differs or underused is not None
     can_split = coverage.complete and not passes_messages and len(causes) == len(named)

@@ -9,7 +9,7 @@ from torch_tb_profiler.analyses.distributed.costs import Suspect
 from torch_tb_profiler.analyses.distributed.late_once import LateOnce, are_typical
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
-from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
+from torch_tb_profiler.analyses.distributed.verdict import MAX_EXPLAINED_EVENTS, MIN_COST_SHARE, StragglerVerdict
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import agree, capitalize, plural, with_article
 from torch_tb_profiler.view import Members
@@ -70,10 +70,18 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
             rank=rank_names([comparison.sources[verdict.uneven.member]], capital=False),
             amount="less" if verdict.uneven.ratio < 1 else "more",
         )
-    if verdict.once is not None:
+    if verdict.once:
+        first, *others = verdict.once
         return sentences(
             text("No rank is late in most {noun}s.", noun=job_noun(comparison)),
-            late_once_sentence(comparison, verdict.once),
+            late_once_sentence(comparison, first),
+            text(
+                "{ranks} {are} late at times, too.",
+                ranks=member_names(comparison, [each.member for each in others]),
+                are=agree(len(others), "is", "are"),
+            )
+            if others
+            else (),
         )
     if verdict.imbalance is not None:
         return text(
@@ -290,22 +298,33 @@ def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerd
         return slower_devices_sentence(comparison, verdict.slower_devices) if known else ()
     if verdict.imbalance is not None:
         return text("No small group of ranks causes most of it.")
-    once, costliest = verdict.once, verdict.costliest
-    if once is not None and (costliest is None or costliest.member != once.member):
-        return ()
+    costliest = verdict.costliest
+    if verdict.once:
+        # The headline says it of the latest one.
+        others = [late_once_sentence(comparison, each) for each in verdict.once[1:MAX_EXPLAINED_EVENTS]]
+        return sentences(*others, _cost_of_late_once(comparison, verdict))
     if costliest is None:
         return text("No delay is attributed to any rank.")
     cost = _cost_clause(comparison, [costliest.member], costliest.cost)
-    if once is not None:
-        # If the steps in which it is late are set aside, the cost in the others says nothing of them. If they
-        # count, it may be worth naming.
-        return text("{cost}.", cost=cost) if are_typical(comparison.job, once.steps) else ()
     return text(
         "{cost}, less than {worth} of {base}.",
         cost=cost,
         worth=format_ratio(MIN_COST_SHARE),
         base=with_article(job_noun(comparison)) if has_steps(comparison) else "it",
     )
+
+
+def _cost_of_late_once(comparison: RankComparison, verdict: StragglerVerdict) -> Text:
+    """Say what the costliest rank costs if it is one that is late once; empty if that is another one.
+
+    If the steps in which it is late are set aside, the cost in the others says nothing of them. If they count, it
+    may be worth naming.
+    """
+    costliest = verdict.costliest
+    steps = [each.steps for each in verdict.once if costliest is not None and each.member == costliest.member]
+    if costliest is None or not steps or not are_typical(comparison.job, steps[0]):
+        return ()
+    return text("{cost}.", cost=_cost_clause(comparison, [costliest.member], costliest.cost))
 
 
 def _cost_clause(comparison: RankComparison, members: Sequence[int], cost: float) -> Text:
