@@ -34,7 +34,7 @@ from torch_tb_profiler.views.idle import ranks as idle_ranks
 
 SEEDS = (
     *range(88), 123, 260, 341, 389, 472, 612, 733, 1055, 1111, 1126,
-    1146, 1157, 2044, 2199, 3139, 4014, 4128, 4661, 5076,
+    1146, 1157, 2044, 2199, 3139, 4014, 4128, 4661, 5076, 6039, 6372,
 )  # fmt: skip
 """A hundred jobs; of the last ones something was said that no rule knew, or that was false."""
 
@@ -130,6 +130,22 @@ def test_a_rule_allows_more_steps_where_they_resemble_the_one_before(
 ) -> None:
     change = _Change([*before], [*before])
     assert (judge_comparison("A" + _FEW.format(25), change) is None) == is_true
+
+
+@pytest.mark.parametrize(
+    ("verb", "after", "reason"),
+    [
+        ("are", (1000, 1010, 995, 1005, 990, 1002), "as independent ones have"),
+        ("may be", (1000, 1010, 995, 1005, 990, 1002), None),
+        ("are", (990, 992, 997, 1004, 1008, 1009), None),
+    ],
+)
+def test_a_rule_checks_that_steps_show_a_correlation(
+    verb: str, after: tuple[int, ...], reason: str | None
+) -> None:
+    sentence = f"Consecutive steps {verb} correlated (autocorrelation 0.80), so they count as fewer steps."
+    why = judge_comparison(sentence, _Change([990, 992, 997, 1004, 1008, 1009], [*after]))
+    assert why is None if reason is None else why is not None and reason in why
 
 
 def test_a_rule_checks_that_a_change_is_near_what_matters() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from torch_tb_profiler.analyses.shared.significance import ChangeRules, compare_steps
-from torch_tb_profiler.analyses.shared.step_means import autocorrelation
+from torch_tb_profiler.analyses.shared.step_means import autocorrelation, autocorrelation_error
 from torch_tb_profiler.analyses.shared.typical_steps import odd_durations
 from torch_tb_profiler.model.trace import Bool, Float64
 
@@ -54,6 +54,17 @@ def test_false_alarms_are_one_in_twenty_at_most(count: int) -> None:
     rng = np.random.default_rng(count)
     rules = ChangeRules(step=100.0, min_effect=0.0, resolution=1e-9)
     assert is_changed(steps(rng, count, noise=5), steps(rng, count, noise=5), rules).mean() <= 0.06
+
+
+@pytest.mark.parametrize("counts", [(5, 5), (4, 6), (8, 8), (12, 12), (30, 30), (3, 300)])
+def test_independent_steps_hardly_ever_show_a_correlation(counts: tuple[int, int]) -> None:
+    """Estimates of 0.2 and more are common among few of them: they aren't two standard errors away from none."""
+    rng = np.random.default_rng(counts[1])
+    rho = autocorrelation([steps(rng, count) for count in counts])
+    assert (rho >= np.maximum(2 * autocorrelation_error(counts), 0.2)).mean() <= 0.02
+    assert ((rho >= 0.2).mean() > 0.1) == (sum(counts) < 30)
+    alike = autocorrelation([steps(rng, count, rho=0.9) for count in counts])
+    assert ((alike >= 2 * autocorrelation_error(counts)).mean() >= 0.7) == (min(counts) >= 12 or max(counts) > 99)
 
 
 @pytest.mark.parametrize("at", [2, 4, 9])

@@ -24,6 +24,8 @@ _CHANGED = re.compile(rf"(?P<name>[\w:<>#()., ]+?) \((?P<delta>{_DELTA})(?:, [\w
 _MIN_CHANGE = 0.02
 """Share of a step up to which Diff calls a change none."""
 
+_MAX_LIKENESS = 0.8
+"""Largest correlation that few steps are taken to have."""
 
 _CLEAR_ERRORS = 4.0
 """How many standard errors a change is from the 2% if few steps tell them apart, too."""
@@ -120,18 +122,29 @@ def _judge_needed(match: re.Match[str], change: Change) -> str | None:
     if said <= recorded:
         return f"{recorded} steps per side are recorded"
     too_few = "ore than" not in match[0] and said < needed / _NEEDED_FACTOR - recorded
-    # Steps that resemble the one before say less each.
-    alike = float(np.mean([_likeness(side) for side in sides]))
+    # Steps that resemble the one before say less each, and few of them show how much only roughly.
+    longest = max(sides, key=len)
+    alike = min(max(max(map(_likeness, sides)) + len(longest) ** -0.5, 0.0), _MAX_LIKENESS)
     most = needed * (1 + alike) / (1 - alike)
     too_many = said > most * _NEEDED_FACTOR + 2 * recorded
     return f"{needed:.0f} to {most:.0f} steps would do" if too_few or too_many else None
 
 
+def _judge_correlation(match: re.Match[str], change: Change) -> str | None:
+    """Check that the steps show a correlation that they are said to have: their jitter is independent."""
+    sides = [context.usual_steps for context in (change.before, change.after)]
+    count = sum(map(len, sides))
+    likeness = sum(_likeness(side) * len(side) for side in sides) / count
+    if "may be" in match[0] or likeness >= count**-0.5:
+        return None
+    return f"these {count} steps have one of {likeness:.2f}, as independent ones have"
+
+
 def _likeness(steps: list[float]) -> float:
-    """Return the correlation of the recorded steps with the one before, 0 if it is negative."""
+    """Return the correlation of the recorded steps with the one before."""
     deviations = np.array(steps) - np.mean(steps)
     squares = float((deviations**2).sum())
-    return max(float((deviations[1:] * deviations[:-1]).sum()) / squares, 0.0) if squares else 0.0
+    return float((deviations[1:] * deviations[:-1]).sum()) / squares if squares else 0.0
 
 
 def _judge_parts(match: re.Match[str], change: Change) -> str | None:
@@ -311,7 +324,7 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str], Change], str | None]], ...] = 
         rf"warm-up: a typical one takes (?P<typical>{NUMBER})\.",
         _judge_first_step,
     ),
-    (r"Consecutive steps are correlated \(autocorrelation .*", lambda match, change: None),
+    (r"Consecutive steps (?:are|may be) correlated \(autocorrelation .*", _judge_correlation),
     (r"One recording per side, so run-to-run noise is unknown\.", lambda match, change: None),
     (r"Record each side two or three times\.", lambda match, change: None),
 )

@@ -129,10 +129,19 @@ def test_notes_mention_warm_up_and_correlated_steps() -> None:
     base = replace(SIDE, warm_up_ns=[160 * MS], typical_ns=100.0 * MS)
     assert note_texts(base=base, autocorrelation=0.6) == [
         "The first step of the base (160 ms) is left out, as it may be warm-up: a typical one takes 100 ms.",
-        "Consecutive steps are correlated (autocorrelation 0.60), so they count as fewer steps and the intervals "
-        "are wider.",
+        "Consecutive steps may be correlated (autocorrelation 0.60), so they count as fewer steps and the "
+        "intervals are wider.",
     ]
     assert note_texts(autocorrelation=0.1) == []
+
+
+def test_steps_are_correlated_where_there_are_enough_to_show_it() -> None:
+    def said(steps: int) -> str:
+        side = replace(SIDE, recordings=[steps])
+        return note_texts(base=side, candidate=side, autocorrelation=0.6)[-1]
+
+    assert said(12).startswith("Consecutive steps are correlated (autocorrelation 0.60), so")
+    assert said(6).startswith("Consecutive steps may be correlated (autocorrelation 0.60), so")
 
 
 def test_a_note_names_each_odd_step_and_its_cause() -> None:

@@ -56,6 +56,18 @@ def autocorrelation(recordings: Sequence[Float64]) -> Float64:
     return rho
 
 
+def autocorrelation_error(counts: Sequence[int]) -> float:
+    """Return the standard error of `autocorrelation` where no step resembles another: Bartlett's 1 / sqrt(steps).
+
+    The correction of the bias enlarges it. Infinity with too few steps.
+
+    counts  steps of each recording
+    """
+    long = [count for count in counts if count >= MIN_STEPS_TO_CORRELATE]
+    steps = sum(long)
+    return (1 + 3 * len(long) / steps) / steps**0.5 if long else float("inf")
+
+
 def step_means(recordings: Sequence[Float64], rho: Float64, resolution: float) -> StepMeans:
     """Compute the means of values float64[rows, steps] of each recording, scattered by a clock tick or more."""
     single = [_recording_means(values, rho, resolution) for values in recordings]

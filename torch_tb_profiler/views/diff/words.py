@@ -8,6 +8,7 @@ from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.diff.comparison import PairComparison
 from torch_tb_profiler.analyses.diff.serving_phases import ComparedPhase
 from torch_tb_profiler.analyses.shared.significance import MAX_NEEDED
+from torch_tb_profiler.analyses.shared.step_means import autocorrelation_error
 from torch_tb_profiler.base.format import MINUS, format_duration, format_number, format_ratio
 from torch_tb_profiler.base.grammar import agree, capitalize, plural
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
@@ -49,6 +50,9 @@ MAX_OPERATORS = 3
 
 CORRELATED = 0.2
 """Autocorrelation of the steps from which on a note mentions it."""
+
+_CLEAR_ERRORS = 2.0
+"""From so many standard errors on, the steps show a correlation; of independent ones, fewer than 2% show one."""
 
 MAX_COVERAGE_DIFFERENCE = 0.05
 """Largest difference between the sides' shares of device time with known work; beyond it, more FLOPs may only be
@@ -468,9 +472,11 @@ def _uncertainty_notes(
         ]
     lines = []
     if autocorrelation >= CORRELATED:
+        counts = [*base.recordings, *candidate.recordings]
+        shown = autocorrelation >= _CLEAR_ERRORS * autocorrelation_error(counts)
         lines.append(
-            f"Consecutive {noun}s are correlated (autocorrelation {format_number(autocorrelation, 2)}), so they "
-            f"count as fewer {noun}s and the intervals are wider."
+            f"Consecutive {noun}s {'are' if shown else 'may be'} correlated (autocorrelation "
+            f"{format_number(autocorrelation, 2)}), so they count as fewer {noun}s and the intervals are wider."
         )
     if not one_run and max(len(base.recordings), len(candidate.recordings)) < 2:
         lines.append(
