@@ -16,6 +16,8 @@ from torch_tb_profiler.analyses.serving.idle import (
     SCHEDULER,
     UNRECORDED,
     ServingTimes,
+    launched_for_sampling,
+    serving_gaps,
     serving_times,
 )
 from torch_tb_profiler.analyses.serving.stalls import PREFILL_BLOCKS, serving_stalls
@@ -25,8 +27,9 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.serving.iterations import ServingIterations, is_graph_launch, serving_iterations
+from torch_tb_profiler.model.serving.kernels import serving_kernels
 from torch_tb_profiler.model.serving.labeled import DECODE
-from torch_tb_profiler.model.trace import ABSENT, Trace
+from torch_tb_profiler.model.trace import ABSENT, Bool, Trace
 
 AdviceKind = Literal[
     "overlap_host", "chunk_prefill", "larger_batch", "more_kv_cache", "cuda_graphs", "graph_sizes", "network"
@@ -66,7 +69,7 @@ class ServingAdvice(msgspec.Struct, frozen=True):
     chunk        largest prefill chunk in tokens that keeps an iteration below `limit_ns`; 0 if none does
     limit_ns     such an iteration
     size         batch size that isn't captured, or the present batch
-    eager        share of the kernel time of decode iterations that no graph replays
+    eager        share of the kernel time of the forward passes of decode iterations that no graph replays
     """
 
     kind: AdviceKind
@@ -118,30 +121,42 @@ def _advise_network(times: ServingTimes) -> ServingAdvice | None:
 
 
 def _advise_cuda_graphs(trace: Trace, found: ServingIterations, times: ServingTimes) -> ServingAdvice | None:
-    """Replay what decode iterations launch kernel by kernel."""
-    eager = _eager_share(trace, found)
-    if not eager:
+    """Replay what decode iterations launch kernel by kernel: that saves the pauses between these kernels."""
+    eager, replayed = _forward_kernels(trace, found)
+    length, gaps = trace.events.duration, serving_gaps(trace)
+    time = int(length[eager].sum())
+    if gaps is None or time == 0:
         return None
-    several = (found.phase == DECODE) & (found.graph == 0)
-    worth = _if_worth("cuda_graphs", float(times.idle[several][:, [LAUNCH, KERNEL_GAPS]].sum()), times)
-    return worth and msgspec.structs.replace(worth, eager=eager)
+    forward = eager | replayed
+    within = found.owner[gaps.before] == gaps.number
+    within &= forward[gaps.before] & forward[gaps.after] & (eager[gaps.before] | eager[gaps.after])
+    worth = _if_worth("cuda_graphs", float(gaps.parts[within][:, [LAUNCH, KERNEL_GAPS]].sum()), times)
+    return worth and msgspec.structs.replace(worth, eager=time / (time + int(length[replayed].sum())))
 
 
-def _eager_share(trace: Trace, found: ServingIterations) -> float:
-    """Return the share of the kernel time of decode iterations that no graph replays; 0 without such kernels.
+def _forward_kernels(trace: Trace, found: ServingIterations) -> tuple[Bool, Bool]:
+    """Return which events are kernels of decodes' forward passes, bool[n]: launched alone, and replayed.
 
-    An iteration whose sampling is launched on its own isn't one graph replay, and yet hardly anything is left.
+    Engines sample after the forward pass and launch that on its own, since it depends on the requests: after the
+    label, in host work of that name, and after what a graph replays, if no attention follows.
     """
-    rows, launch = device_launches(trace)
-    mine = (found.owner[rows] >= 0) & (event_kinds(trace)[rows] == Kind.KERNEL)
+    rows, calls = device_launches(trace)
+    mine = (found.owner[rows] >= 0) & (calls >= 0) & (event_kinds(trace)[rows] == Kind.KERNEL)
     mine[mine] &= found.phase[found.owner[rows[mine]]] == DECODE
-    length, launch = trace.events.duration[rows[mine]], launch[mine]
-    total = int(length.sum())
-    if total == 0:
-        return 0.0
-    known = launch >= 0
-    replayed = known & is_graph_launch(trace)[trace.events.name[np.where(known, launch, 0)]]
-    return 1 - int(length[replayed].sum()) / total
+    rows, calls = rows[mine], calls[mine]
+    number, start = found.owner[rows], trace.events.start[rows]
+    in_graph = is_graph_launch(trace)[trace.events.name[calls]]
+    kernels = serving_kernels(trace)
+    samples = kernels.sampler[rows] | launched_for_sampling(trace, found, calls)
+    samples |= trace.events.start[calls] >= found.host_end[number]
+    last, last_replayed = np.full(len(found), ABSENT), np.full(len(found), ABSENT)
+    np.maximum.at(last_replayed, number[in_graph], start[in_graph])
+    np.maximum.at(last, number, np.where(in_graph | kernels.attention[rows], start, ABSENT))
+    samples |= (last_replayed != ABSENT)[number] & (start > last[number])
+    eager, replayed = np.zeros(len(trace), np.bool_), np.zeros(len(trace), np.bool_)
+    eager[rows[~in_graph & ~samples]] = True
+    replayed[rows[in_graph]] = True
+    return eager, replayed
 
 
 def _advise_graph_sizes(found: ServingIterations, times: ServingTimes) -> ServingAdvice | None:

@@ -89,30 +89,33 @@ class ServingTimes(msgspec.Struct, frozen=True):
         return self.end - self.begin
 
 
+class ServingGaps(msgspec.Struct, frozen=True):
+    """Columns of the g times in which the device is idle between work of iterations.
+
+    before, after  int32[g] rows of the device work on both sides; NO_CODE where none is recorded
+    number         int64[g] iteration of what follows
+    parts          int64[g, causes] ns
+    uncertain      bool[g]  waiting for requests may as well be a host that recorded nothing
+    """
+
+    before: Int32
+    after: Int32
+    number: Int64
+    parts: Int64
+    uncertain: Bool
+
+
 @derived
 def serving_times(trace: Trace) -> ServingTimes | None:
     """Return the times of all iterations, or None if the trace has none."""
-    found = serving_iterations(trace)
-    if found is None:
+    found, gaps = serving_iterations(trace), serving_gaps(trace)
+    if found is None or gaps is None:
         return None
-    busy, owner_at_end, launched = _work(trace, found)
     on_device = bool((found.device_end != ABSENT).any())
-    running = running_before(found)
-    gaps = Intervals(busy.ends[:-1], busy.starts[1:])
-    number = owner_at_end[1:]
-    length = gaps.ends - gaps.starts
     idle = np.zeros((len(found), len(CAUSES)), np.int64)
-    short = length < MIN_GAP_NS
-    # Within an iteration only: between two of them the host may as well be scheduling.
-    late = short & (launched[1:] > gaps.starts - MAX_LATENCY_NS) & (owner_at_end[:-1] == number)
-    np.add.at(idle[:, LAUNCH], number[late], length[late])
-    np.add.at(idle[:, KERNEL_GAPS], number[short & ~late], length[short & ~late])
-    gaps, number = Intervals(gaps.starts[~short], gaps.ends[~short]), number[~short]
-    parts, uncertain = _split_gaps(trace, found, gaps, number, running, on_device)
-    for cause in range(len(CAUSES)):
-        np.add.at(idle[:, cause], number, parts[:, cause])
+    np.add.at(idle, gaps.number, gaps.parts)
     certain = np.ones(len(found), np.bool_)
-    certain[number[uncertain]] = False
+    certain[gaps.number[gaps.uncertain]] = False
     # Without device work of its own an iteration ends where its label does.
     ends = np.where(found.device_end == ABSENT, found.host_end, found.device_end)
     end = np.maximum.accumulate(ends)
@@ -120,14 +123,42 @@ def serving_times(trace: Trace) -> ServingTimes | None:
     begin[0] = found.host_start[0]
     begin = np.minimum(begin, end)
     work = found.busy if on_device else found.host_end - found.host_start
-    return ServingTimes(begin, end, work, idle, running, on_device, certain)
+    return ServingTimes(begin, end, work, idle, running_before(found), on_device, certain)
 
 
-def _work(trace: Trace, found: ServingIterations) -> tuple[Intervals, Int64, Int64]:
-    """Return when any work of the iterations runs, and of what starts each interval its iteration and launch.
+@derived
+def serving_gaps(trace: Trace) -> ServingGaps | None:
+    """Return when the device is idle between work of iterations, and why; None if the trace has no iterations."""
+    found = serving_iterations(trace)
+    if found is None:
+        return None
+    busy, rows, first, launched = _work(trace, found)
+    number = first if len(rows) == 0 else found.owner[rows[first]].astype(np.int64)
+    gaps, after = Intervals(busy.ends[:-1], busy.starts[1:]), number[1:]
+    length = gaps.ends - gaps.starts
+    parts, uncertain = np.zeros((len(length), len(CAUSES)), np.int64), np.zeros(len(length), np.bool_)
+    short = length < MIN_GAP_NS
+    # Within an iteration only: between two of them the host may as well be scheduling.
+    late = short & (launched[1:] > gaps.starts - MAX_LATENCY_NS) & (number[:-1] == after)
+    parts[late, LAUNCH] = length[late]
+    parts[short & ~late, KERNEL_GAPS] = length[short & ~late]
+    on_device = bool((found.device_end != ABSENT).any())
+    long = Intervals(gaps.starts[~short], gaps.ends[~short])
+    parts[~short], uncertain[~short] = _split_gaps(
+        trace, found, long, after[~short], running_before(found), on_device
+    )
+    if len(rows) == 0:
+        none = np.full(len(length), NO_CODE, np.int32)
+        return ServingGaps(none, none, after, parts, uncertain)
+    return ServingGaps(rows[first[1:] - 1], rows[first[1:]], after, parts, uncertain)
 
-    The launch is the start of the call in ns; ABSENT where none is recorded, and for all but the first kernel of a
-    replayed graph.
+
+def _work(trace: Trace, found: ServingIterations) -> tuple[Intervals, Int32, Int64, Int64]:
+    """Return (intervals, rows, first, launched): when any work of the iterations runs, and what it is.
+
+    rows      the device work in order of its begin; empty where none is recorded, and the labels count as work
+    first     position in `rows` of what starts each interval; without rows its iteration
+    launched  start of its call in ns; ABSENT where none is recorded, and for all but the first kernel of a graph
     """
     rows, calls = device_launches(trace)
     mine = found.owner[rows] >= 0
@@ -135,7 +166,7 @@ def _work(trace: Trace, found: ServingIterations) -> tuple[Intervals, Int64, Int
     if len(rows) == 0:
         busy = merge(found.host_start, found.host_end)
         number = np.searchsorted(found.host_start, busy.starts, "right") - 1
-        return busy, number, np.full(len(number), ABSENT, np.int64)
+        return busy, rows, number, np.full(len(number), ABSENT, np.int64)
     order = np.argsort(trace.events.start[rows], kind="stable")
     rows, calls = rows[order], calls[order]
     start = trace.events.start[rows]
@@ -143,7 +174,17 @@ def _work(trace: Trace, found: ServingIterations) -> tuple[Intervals, Int64, Int
     first = np.minimum(np.searchsorted(start, busy.starts), len(rows) - 1)
     launched = np.where(calls >= 0, trace.events.start[calls], ABSENT)
     launched[1:][calls[1:] == calls[:-1]] = ABSENT
-    return busy, found.owner[rows[first]].astype(np.int64), launched[first]
+    return busy, rows, first, launched[first]
+
+
+def launched_for_sampling(trace: Trace, found: ServingIterations, calls: Int32) -> Bool:
+    """Return whether the host samples or handles tokens when each call begins, bool[k]."""
+    sampling = _host_work(trace, found, True)[SAMPLING]
+    start = trace.events.start[calls]
+    position = np.searchsorted(sampling.starts, start, "right") - 1
+    within = position >= 0
+    within[within] = start[within] < sampling.ends[position[within]]
+    return within
 
 
 def _split_gaps(

@@ -195,7 +195,7 @@ def _payoff(advice: ServingAdvice, facts: ServingFacts) -> Text:
         )
     if advice.eager is not None and advice.eager < 1:
         return text(
-            "Saves up to {gain} of a {mean} iteration: {share} of the kernel time of decode iterations isn't "
+            "Saves up to {gain} of a {mean} iteration: {share} of the kernel time of decode forward passes isn't "
             "replayed from a graph.",
             share=format_ratio(advice.eager),
             gain=format_duration(advice.gain_ns, "up"),
