@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,12 +10,14 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.jobs import Job, ddp, pipeline, tensor_and_data_parallel
+from tests.support.simulation.simulator import Delay, SimulatedKernel, Simulation
+from tests.support.simulation.simulator import pipeline as pipeline_programs
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.network import replay_levels
 from torch_tb_profiler.analyses.distributed.replay import JobReplay, ReplayScenarios
-from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, work_windows
+from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, previous_operations, work_windows
 from torch_tb_profiler.model.trace import NO_CODE, Int64
-from torch_tb_profiler.views._shared.job.members import compare_members
+from torch_tb_profiler.views._shared.job.members import compare_members, member_costs
 
 JOBS = {
     "ddp": Job(4, ddp(4), straggler=2),
@@ -179,3 +182,35 @@ def test_a_job_without_operations_has_no_levels() -> None:
     none = np.empty(0, np.int32)
     levels = replay_levels(none, none.astype(np.int64), none)
     assert (levels.order.tolist(), levels.bounds.tolist(), levels.run.tolist()) == ([], [0], [0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_previous_operation_of_a_group_is_the_one_that_ended_last(seed: int) -> None:
+    """Messages in both directions overlap; some operations take no time, and some start when others end."""
+    rng = np.random.default_rng(seed)
+    groups, member = rng.integers(0, 3, 80).astype(np.int32), np.sort(rng.integers(0, 3, 80))
+    start = rng.integers(0, 60, 80)
+    start = start[np.lexsort((start, member))]
+    end = start + rng.integers(0, 8, 80)
+    previous = previous_operations(groups, member, start, end).tolist()
+    for i, found in enumerate(previous):
+        ended = [k for k in range(i) if (groups[k], member[k]) == (groups[i], member[i]) and end[k] <= start[i]]
+        assert found in (ended or [NO_CODE]) or all(start[k] == start[i] for k in ended)
+        assert all(end[k] <= end[found] for k in ended if start[k] < start[i])
+
+
+@pytest.mark.parametrize("batches", [2, 3])
+def test_a_message_behind_one_that_is_waited_for_comes_as_much_earlier(batches: int) -> None:
+    """The first stage sends a second batch and awaits gradients while the late stage hasn't taken the first."""
+    programs = [
+        [replace_us(each, 0.3) if isinstance(each, SimulatedKernel) else each for each in program]
+        for program in pipeline_programs(3, batches)
+    ]
+    simulation = Simulation(programs, steps=7, delays=[Delay("loading", 1, us=3000, steps=(2, 5))])
+    costs = member_costs(simulation.run().members())
+    assert costs.by_rank[1] == pytest.approx(1000 * simulation.cost_us(), rel=0.02)
+    assert costs.by_rank[[0, 2]].max() < 0.02 * costs.by_rank[1]
+
+
+def replace_us(kernel: SimulatedKernel, factor: float) -> SimulatedKernel:
+    return dataclasses.replace(kernel, us=factor * kernel.us)

@@ -78,7 +78,7 @@ def work_windows(job: DistributedJob) -> WorkWindows:
     stall = np.where(sizes[table.group[rows]] == 1, 0, table.stall[rows])
     stalled = merge(end - stall, end)
     windows = _comparable_windows(job, rows)
-    previous = _previous_operations(table.group[rows], member, start, end)
+    previous = previous_operations(table.group[rows], member, start, end)
     first = np.diff(member, prepend=-1) != 0
     begin = np.where(first, start - table.window[rows], np.roll(start, 1))
     queued = _waited_for_stream(table.issue[rows] + member * width, stall, start, end, previous) & ~first
@@ -102,14 +102,36 @@ def windows_of_ranks(job: DistributedJob, work: WorkWindows, members: Iterable[i
     return np.concatenate([np.empty(0, np.int64), *parts])
 
 
-def _previous_operations(groups: Int32, member: Int64, start: Int64, end: Int64) -> Int64:
-    """Return int64[m], the previous operation of the same group and rank, NO_CODE if it had not ended."""
+def previous_operations(groups: Int32, member: Int64, start: Int64, end: Int64) -> Int64:
+    """Return int64[m], of the operations of the same group and rank the last that had ended, NO_CODE for none.
+
+    Messages in both directions run at once, each on a stream of its own.
+    """
     order = stable_order(groups)  # within a group by rank and start, as in the table
     same = (np.diff(groups[order]) == 0) & (np.diff(member[order]) == 0)
     ended = same & (end[order][:-1] <= start[order][1:])
     previous = np.full(len(start), NO_CODE, np.int64)
     previous[order[1:][ended]] = order[:-1][ended]
+    channel = np.append(0, np.cumsum(~same))[: len(start)]
+    overlapping = np.zeros(len(start), np.bool_)
+    overlapping[channel[1:][same & ~ended]] = True
+    few = np.flatnonzero(overlapping[channel])
+    previous[order[few]] = _last_ended(channel[few], order[few], start, end)
     return previous
+
+
+def _last_ended(channel: Int64, rows: Int64, start: Int64, end: Int64) -> Int64:
+    """Return which of the rows of the same channel ended last before each of them starts, NO_CODE for none."""
+    count, ends, starts = len(rows), end[rows], start[rows]
+    # At one instant work ends before other work starts; what takes no time ends after that, so not before itself.
+    turn = np.append(np.where(ends > starts, 0, 2), np.full(count, 1))
+    order = np.lexsort((turn, np.append(ends, starts), np.tile(channel, 2)))
+    latest = np.maximum.accumulate(np.where(order < count, np.arange(2 * count), NO_CODE))[order >= count]
+    before, asking = np.append(order, NO_CODE)[latest], order[order >= count] - count
+    fits = (before >= 0) & (channel[before] == channel[asking])
+    found = np.full(count, NO_CODE, np.int64)
+    found[asking[fits]] = rows[before[fits]]
+    return found
 
 
 def _waited_for_stream(issue: Int64, stall: Int64, start: Int64, end: Int64, previous: Int64) -> Bool:
