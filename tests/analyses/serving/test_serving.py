@@ -226,3 +226,43 @@ def test_short_pauses_count_toward_launching_only_if_the_device_waits_for_it(
     assert times is not None
     idle = dict(zip(CAUSES, times.idle.sum(0).tolist(), strict=True))
     assert idle[cause] >= 12 * 36 * 14_000 and bottleneck(trace) == verdict
+
+
+@pytest.mark.parametrize(("share", "stall"), [("network", "network"), ("scheduler", "host_scheduler")])
+def test_one_stall_does_not_speak_for_all_iterations(share: str, stall: str) -> None:
+    """It takes more time than all else together; the others are those of a healthy engine."""
+    trace, truth = serve(replace(HEALTHY, faults={20: (share, 300_000)}))
+    verdict, healthy = serving_verdict(trace), serving_verdict(serve(HEALTHY)[0])
+    assert verdict is not None and healthy is not None
+    assert (verdict.bottleneck, [(each.bottleneck, each.rows) for each in verdict.once]) == (
+        "device",
+        [(stall, (20,))],
+    )
+    assert verdict.once[0].lost_ns == pytest.approx(300_000_000, rel=0.01)
+    assert verdict.lost_share == pytest.approx(healthy.lost_share, rel=0.05)
+    assert healthy.once == ()
+    usual = {each.kind: each.gain_share for each in serving_advice(serve(HEALTHY)[0])}
+    assert {each.kind: each.gain_share for each in serving_advice(trace)} == pytest.approx(usual, rel=0.2)
+
+
+@pytest.mark.parametrize(("count", "bottleneck"), [(4, "device"), (5, "host_scheduler")])
+def test_a_stall_in_a_twentieth_of_the_iterations_is_of_these(count: int, bottleneck: str) -> None:
+    faults = {10 * number: ("scheduler", 60_000.0) for number in range(1, count + 1)}
+    trace, truth = serve(replace(HEALTHY, faults=faults))
+    verdict = serving_verdict(trace)
+    assert verdict is not None and verdict.bottleneck == bottleneck and len(truth.iterations) in range(80, 100)
+    assert [each.iterations for each in verdict.once] == ([tuple(faults)] if bottleneck == "device" else [])
+
+
+def test_handling_tokens_stalls_the_iteration_that_sampled_them() -> None:
+    verdict = serving_verdict(serve(replace(HEALTHY, faults={20: ("sampling", 300_000)}))[0])
+    assert verdict is not None
+    assert [(each.rows, each.iterations) for each in verdict.once] == [((21,), (20,))]
+
+
+def test_a_loss_spread_over_the_iterations_is_of_none_of_them() -> None:
+    """Without the largest it is just below what is notable."""
+    for time in np.linspace(100, 900, 33).tolist():
+        trace, _ = serve(replace(HEALTHY, faults=dict.fromkeys(range(400), ("scheduler", float(time)))))
+        verdict = serving_verdict(trace)
+        assert verdict is not None and verdict.once == ()

@@ -100,18 +100,53 @@ def decoding(iterations: int) -> ReadSentences:
 
 CLAIMS = [
     Claim(
-        "{rate}; the {device} is idle for {idle} of an average iteration, mostly {when}{likely}.",
+        "{rate}; {apart}the {device} is idle for {idle} of an average iteration, mostly {when}{likely}.",
         r"is idle for 37\.9% of an average iteration, mostly while the scheduler prepares the next batch\.",
         served(SCHEDULING),
         "the scheduler is recorded nowhere, so it is only likely",
         served(replace(SCHEDULING, scopes=False)),
     ),
     Claim(
-        "{rate}; the {device} is busy for {busy} of an average iteration, {pace}.",
+        "{rate}; {apart}the {device} is busy for {busy} of an average iteration, {pace}.",
         r"the GPU is busy for 81\.8% of an average iteration, so kernels set the pace\.",
         served(HEALTHY),
         "the scheduler stalls",
         served(SCHEDULING),
+    ),
+    Claim(
+        "apart from {iterations}, ",
+        r"; apart from iteration 20, the GPU is busy for 84\.7% of an average iteration, so kernels",
+        served(replace(HEALTHY, faults={20: ("scheduler", 300_000)})),
+        "the scheduler stalls in many iterations",
+        served(SCHEDULING),
+    ),
+    Claim(
+        "{noun} {names}",
+        "apart from iterations 20 and 40, the GPU",
+        served(replace(HEALTHY, faults={20: ("scheduler", 300_000), 40: ("scheduler", 300_000)})),
+        "one of them stalls far less",
+        served(replace(HEALTHY, faults={20: ("scheduler", 300_000), 40: ("scheduler", 3000)})),
+    ),
+    Claim(
+        "{count} iterations",
+        "apart from 4 iterations, the GPU",
+        served(replace(HEALTHY, faults=dict.fromkeys((20, 40, 60, 80), ("scheduler", 300_000)))),
+        "these are three",
+        served(replace(HEALTHY, faults=dict.fromkeys((20, 40, 60), ("scheduler", 300_000)))),
+    ),
+    Claim(
+        "In {iterations}, the {device} is idle for {time} {when}{likely}.",
+        r"In iteration 20, the GPU is idle for 300 ms while it waits for another process\.",
+        served(replace(HEALTHY, faults={20: ("network", 300_000)})),
+        "it waits for the scheduler",
+        served(replace(HEALTHY, faults={20: ("scheduler", 300_000)})),
+    ),
+    Claim(
+        "In {iterations}, {time} pass outside the model, {when}{likely}.",
+        r"In iteration 20, 300 ms pass outside the model, while the host samples and handles tokens\.",
+        lambda: read_sentences("serving", without_device(replace(HEALTHY, faults={20: ("sampling", 300_000)}))),
+        "device work is recorded",
+        served(replace(HEALTHY, faults={20: ("sampling", 300_000)})),
     ),
     Claim(
         "{count} {hold} up requests that decode, by {mean} each.",
@@ -199,7 +234,7 @@ CLAIMS = [
         together(HEALTHY),
     ),
     Claim(
-        "{rate}; {idle} of an average iteration passes outside the model, mostly {when}{likely}.",
+        "{rate}; {apart}{idle} of an average iteration passes outside the model, mostly {when}{likely}.",
         r"93\.5% of an average iteration passes outside the model, mostly while the host runs code that wasn't",
         lambda: read_sentences("serving", without_device(HEALTHY)),
         "a device is recorded",

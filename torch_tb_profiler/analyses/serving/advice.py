@@ -29,7 +29,7 @@ from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.serving.iterations import ServingIterations, is_graph_launch, serving_iterations
 from torch_tb_profiler.model.serving.kernels import serving_kernels
 from torch_tb_profiler.model.serving.labeled import DECODE
-from torch_tb_profiler.model.trace import ABSENT, Bool, Trace
+from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace
 
 AdviceKind = Literal[
     "overlap_host", "chunk_prefill", "larger_batch", "more_kv_cache", "cuda_graphs", "graph_sizes", "network"
@@ -89,11 +89,13 @@ def serving_advice(trace: Trace) -> tuple[ServingAdvice, ...]:
     cost = iteration_cost(trace)
     if found is None or times is None or verdict is None or cost is None or verdict.bottleneck is None:
         return ()
+    counted = np.ones(len(found), np.bool_)
+    counted[verdict.left_out] = False
     advice = [
-        _advise_host_overlap(times),
-        _advise_network(times),
-        _advise_cuda_graphs(trace, found, times),
-        _advise_graph_sizes(found, times),
+        _advise_host_overlap(times, counted),
+        _advise_network(times, counted),
+        _advise_cuda_graphs(trace, found, times, counted),
+        _advise_graph_sizes(found, times, counted),
         _advise_prefill_chunks(trace, found, times, cost),
         _advise_kv_cache(found, times, verdict.recomputed),
         _advise_batch_size(found, cost) if _may_batch_more(trace, verdict) else None,
@@ -102,25 +104,30 @@ def serving_advice(trace: Trace) -> tuple[ServingAdvice, ...]:
     return tuple(sorted(filter(None, advice), key=lambda each: (each.kind != answer, -(each.gain_share or 0.0))))
 
 
-def _if_worth(kind: AdviceKind, gain: float, times: ServingTimes) -> ServingAdvice | None:
-    """Return the advice with the `gain` in ns over all iterations, or None if it is too small."""
-    total = int(times.duration.sum())
+def _if_worth(
+    kind: AdviceKind, gains: Float64 | Int64, times: ServingTimes, counted: Bool
+) -> ServingAdvice | None:
+    """Return the advice with its gain, in ns of each iteration, or None if those that count gain too little."""
+    total, gain = int(times.duration[counted].sum()), float(gains[counted].sum())
     if total <= 0 or gain < MIN_GAIN_SHARE * total:
         return None
-    return ServingAdvice(kind, gain_ns=gain / len(times.end), gain_share=gain / total)
+    return ServingAdvice(kind, gain_ns=gain / int(counted.sum()), gain_share=gain / total)
 
 
-def _advise_host_overlap(times: ServingTimes) -> ServingAdvice | None:
+def _advise_host_overlap(times: ServingTimes, counted: Bool) -> ServingAdvice | None:
     """Prepare the next batch while the device works: at most as much as the device works hides."""
     host = times.idle[:, [SCHEDULER, SAMPLING]].sum(1) + np.where(times.running, times.idle[:, UNRECORDED], 0)
-    return _if_worth("overlap_host", float(np.minimum(host, times.work).sum()), times) if times.on_device else None
+    hidden = np.minimum(host, times.work)
+    return _if_worth("overlap_host", hidden, times, counted) if times.on_device else None
 
 
-def _advise_network(times: ServingTimes) -> ServingAdvice | None:
-    return _if_worth("network", float(times.idle[:, NETWORK].sum()), times)
+def _advise_network(times: ServingTimes, counted: Bool) -> ServingAdvice | None:
+    return _if_worth("network", times.idle[:, NETWORK], times, counted)
 
 
-def _advise_cuda_graphs(trace: Trace, found: ServingIterations, times: ServingTimes) -> ServingAdvice | None:
+def _advise_cuda_graphs(
+    trace: Trace, found: ServingIterations, times: ServingTimes, counted: Bool
+) -> ServingAdvice | None:
     """Replay what decode iterations launch kernel by kernel: that saves the pauses between these kernels."""
     eager, replayed = _forward_kernels(trace, found)
     length, gaps = trace.events.duration, serving_gaps(trace)
@@ -130,7 +137,9 @@ def _advise_cuda_graphs(trace: Trace, found: ServingIterations, times: ServingTi
     forward = eager | replayed
     within = found.owner[gaps.before] == gaps.number
     within &= forward[gaps.before] & forward[gaps.after] & (eager[gaps.before] | eager[gaps.after])
-    worth = _if_worth("cuda_graphs", float(gaps.parts[within][:, [LAUNCH, KERNEL_GAPS]].sum()), times)
+    paused = gaps.parts[within][:, [LAUNCH, KERNEL_GAPS]].sum(1)
+    gains = np.bincount(gaps.number[within], paused, len(found))
+    worth = _if_worth("cuda_graphs", gains, times, counted)
     return worth and msgspec.structs.replace(worth, eager=time / (time + int(length[replayed].sum())))
 
 
@@ -159,16 +168,17 @@ def _forward_kernels(trace: Trace, found: ServingIterations) -> tuple[Bool, Bool
     return eager, replayed
 
 
-def _advise_graph_sizes(found: ServingIterations, times: ServingTimes) -> ServingAdvice | None:
+def _advise_graph_sizes(found: ServingIterations, times: ServingTimes, counted: Bool) -> ServingAdvice | None:
     """Capture a graph for the batch sizes that are padded most."""
     padded = (found.padded_requests != ABSENT) & (found.decode_requests > 0)
     padded &= found.padded_requests > found.decode_requests
     if not padded.any():
         return None
-    share = 1 - found.decode_requests[padded] / found.padded_requests[padded]
+    gains = np.zeros(len(found))
     # Attention does not pay for padding: its cost follows the KV tokens.
-    gain = float((share * (times.work - found.attention)[padded]).sum())
-    worth = _if_worth("graph_sizes", gain, times)
+    share = 1 - found.decode_requests[padded] / found.padded_requests[padded]
+    gains[padded] = share * (times.work - found.attention)[padded]
+    worth = _if_worth("graph_sizes", gains, times, counted)
     sizes, counts = np.unique(found.decode_requests[padded], return_counts=True)
     return worth and msgspec.structs.replace(worth, size=int(sizes[np.argmax(counts)]))
 

@@ -10,6 +10,8 @@ requests run; before a prefill that starts with no request running, the engine m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 
@@ -87,6 +89,26 @@ class ServingTimes(msgspec.Struct, frozen=True):
     def duration(self) -> Int64:
         """Return how long each iteration takes, int64[k] ns, without waits for requests."""
         return self.end - self.begin
+
+
+class AverageIteration(msgspec.Struct, frozen=True):
+    """An average iteration in ns, and which shares of it are idle, and pauses between neighboring kernels."""
+
+    duration: float
+    idle: float
+    pauses: float
+
+
+def average_iteration(times: ServingTimes, left_out: Sequence[int] = ()) -> AverageIteration:
+    """Return the mean of all iterations but those at the positions `left_out`."""
+    counted = np.ones(len(times.end), np.bool_)
+    counted[[*left_out]] = False
+    duration, idle = times.duration[counted], times.idle[counted].sum(0)
+    total = int(duration.sum())
+    if total <= 0:
+        return AverageIteration(0.0, 0.0, 0.0)
+    share = int(np.delete(idle, WAITING).sum()) / total
+    return AverageIteration(float(duration.mean()), min(share, 1.0), int(idle[KERNEL_GAPS]) / total)
 
 
 class ServingGaps(msgspec.Struct, frozen=True):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from torch_tb_profiler.analyses.serving.idle import KERNEL_GAPS, WAITING, ServingTimes, serving_times
+from torch_tb_profiler.analyses.serving.idle import ServingTimes, average_iteration, serving_times
 from torch_tb_profiler.analyses.serving.stalls import PREFILL_BLOCKS, Stall, serving_stalls
 from torch_tb_profiler.analyses.serving.summary import (
     PhaseSummary,
@@ -12,7 +13,7 @@ from torch_tb_profiler.analyses.serving.summary import (
     phase_summaries,
     serving_rates,
 )
-from torch_tb_profiler.analyses.serving.verdict import MIN_LOST_SHARE, ServingVerdict, serving_verdict
+from torch_tb_profiler.analyses.serving.verdict import MIN_LOST_SHARE, LostOnce, ServingVerdict, serving_verdict
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.typical_steps import DEVICE_CATEGORIES, average_step
 from torch_tb_profiler.base.format import format_duration, format_number, format_ratio
@@ -20,7 +21,7 @@ from torch_tb_profiler.base.grammar import agree, capitalize, plural
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.serving.iterations import ServingIterations, serving_iterations
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.views._shared.text import Phrase, Text, device_noun, link, sentences, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, device_noun, join_phrases, link, sentences, text
 
 CAUSE_TEXTS = {
     "scheduler": "while the scheduler prepares the next batch",
@@ -33,12 +34,23 @@ CAUSE_TEXTS = {
 }
 """Cause of idle time -> when the device is idle."""
 
+_CAUSES: dict[str, str] = {
+    "host_scheduler": "scheduler",
+    "sampling_on_host": "sampling_sync",
+    "launch": "launch",
+    "network": "network",
+}
+"""Bottleneck -> the cause of idle time."""
+
+MAX_NAMED_ITERATIONS = 3
+"""Most iterations that a sentence names one by one."""
+
 
 class ServingFacts(NamedTuple):
     """What the sentences are about.
 
     device   "GPU", or "CPU" where no device work is recorded
-    mean_ns  of an average iteration
+    mean_ns  of an average iteration, without those of `verdict.once`
     idle     share of it in which the device is idle, or in which the model doesn't run
     """
 
@@ -60,47 +72,80 @@ def serving_facts(trace: Trace) -> ServingFacts | None:
     if found is None or times is None or rates is None or verdict is None:
         return None
     device = device_noun(device_kind(trace)) if devices(trace) else "CPU"
-    mean, idle = _average_iteration(trace, times)
+    mean, idle = _average_iteration(trace, times, verdict.left_out)
     return ServingFacts(
         found, times, rates, phase_summaries(trace), serving_stalls(trace), verdict, device, mean, idle
     )
 
 
-def _average_iteration(trace: Trace, times: ServingTimes) -> tuple[float, float]:
-    """Return (ns, share of it that is idle) of an average iteration, which is the average step of the Overview."""
-    average, total = average_step(breakdown(trace)), int(times.duration.sum())
-    idle = int(times.idle.sum()) - int(times.idle[:, WAITING].sum())
-    share = min(1.0, idle / total) if total > 0 else 0.0
-    if average is None or average.duration <= 0:
-        return float(times.duration.mean()), share
+def _average_iteration(trace: Trace, times: ServingTimes, left_out: Sequence[int]) -> tuple[float, float]:
+    """Return (ns, share of it that is idle) of an average iteration.
+
+    That is the average step of the Overview, unless some iterations are left out.
+    """
+    average, measured = average_step(breakdown(trace)), average_iteration(times, left_out)
+    if average is None or average.duration <= 0 or left_out:
+        return measured.duration, measured.idle
+    share = measured.idle
     if times.on_device:
         share = 1 - sum(average.categories[name] for name in DEVICE_CATEGORIES) / average.duration
     return average.duration, share
 
 
 def serving_headline(facts: ServingFacts) -> Text:
-    """Return the rate, and what holds the engine back."""
+    """Return the rate, what holds the engine back, and what stalls few iterations only."""
+    return sentences(_rate_and_bottleneck(facts), *(_once_sentence(facts, each) for each in facts.verdict.once))
+
+
+def _once_sentence(facts: ServingFacts, once: LostOnce) -> Text:
+    cause = "host_unrecorded" if once.likely else _CAUSES[once.bottleneck]
+    template = (
+        "In {iterations}, the {device} is idle for {time} {when}{likely}."
+        if facts.times.on_device
+        else "In {iterations}, {time} pass outside the model, {when}{likely}."
+    )
+    return text(
+        template,
+        iterations=_iterations(once.iterations),
+        device=facts.device,
+        time=Phrase(format_duration(once.lost_ns), link("serving")),
+        when=CAUSE_TEXTS[cause],
+        likely=", likely the scheduler" if once.likely else "",
+    )
+
+
+def _iterations(numbers: Sequence[int]) -> Text:
+    """Return "iteration 20", "iterations 20 and 40", or how many there are."""
+    if len(numbers) > MAX_NAMED_ITERATIONS:
+        return text("{count} iterations", count=f"{len(numbers):,}")
+    noun = agree(len(numbers), "iteration", "iterations")
+    return text("{noun} {names}", noun=noun, names=join_phrases(f"{number:,}" for number in numbers))
+
+
+def _rate_and_bottleneck(facts: ServingFacts) -> Text:
     verdict, idle = facts.verdict, facts.idle
     rate = _rate(facts)
+    numbers = sorted({number for each in verdict.once for number in each.iterations})
+    apart: Text = text("apart from {iterations}, ", iterations=_iterations(numbers)) if numbers else ()
     match verdict.bottleneck:
         case None:
             return text("{rate}. {reason}.", rate=rate, reason=capitalize(verdict.reason or ""))
         case "host_scheduler" | "sampling_on_host" | "launch" | "network":
-            cause = {"host_scheduler": "scheduler", "sampling_on_host": "sampling_sync"}.get(
-                verdict.bottleneck, verdict.bottleneck
-            )
-            when = CAUSE_TEXTS["host_unrecorded" if verdict.likely else cause]
+            when = CAUSE_TEXTS["host_unrecorded" if verdict.likely else _CAUSES[verdict.bottleneck]]
             if not facts.times.on_device:
                 return text(
-                    "{rate}; {idle} of an average iteration passes outside the model, mostly {when}{likely}.",
+                    "{rate}; {apart}{idle} of an average iteration passes outside the model, mostly "
+                    "{when}{likely}.",
                     rate=rate,
+                    apart=apart,
                     idle=Phrase(format_ratio(idle), link("idle")),
                     when=when,
                     likely=", likely the scheduler" if verdict.likely else "",
                 )
             return text(
-                "{rate}; the {device} is idle for {idle} of an average iteration, mostly {when}{likely}.",
+                "{rate}; {apart}the {device} is idle for {idle} of an average iteration, mostly {when}{likely}.",
                 rate=rate,
+                apart=apart,
                 device=facts.device,
                 idle=Phrase(format_ratio(idle), link("idle")),
                 when=when,
@@ -136,8 +181,9 @@ def serving_headline(facts: ServingFacts) -> Text:
                 text("{rate}.", rate=rate),
             )
     return text(
-        "{rate}; the {device} is busy for {busy} of an average iteration, {pace}.",
+        "{rate}; {apart}the {device} is busy for {busy} of an average iteration, {pace}.",
         rate=rate,
+        apart=apart,
         device=facts.device,
         busy=format_ratio(1 - idle),
         pace=_what_sets_the_pace(facts, idle),
@@ -146,8 +192,7 @@ def serving_headline(facts: ServingFacts) -> Text:
 
 def _what_sets_the_pace(facts: ServingFacts, idle: float) -> str:
     """Say what sets the pace of an engine whose host is no bottleneck; `idle`: share of an average iteration."""
-    total, pauses = int(facts.times.duration.sum()), int(facts.times.idle[:, KERNEL_GAPS].sum())
-    if pauses >= MIN_LOST_SHARE * total > 0:
+    if average_iteration(facts.times, facts.verdict.left_out).pauses >= MIN_LOST_SHARE:
         return "so kernels and the short pauses between them set the pace"
     if idle > 0.5:
         return "and several causes share its idle time"
