@@ -217,8 +217,9 @@ def event_ends(trace: Trace) -> npt.NDArray[np.int64]:
 
 def ends_of(trace: Trace, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
     """Return `event_ends` of some rows, int64[k], without those of all others."""
-    start = trace.events.start[rows]
-    ends: npt.NDArray[np.int64] = np.maximum(trace.events.duration[rows], 0)
+    start: npt.NDArray[np.int64] = trace.events.start[rows]
+    ends: npt.NDArray[np.int64] = trace.events.duration[rows]
+    np.maximum(ends, 0, out=ends)
     ends += start
     ends[start == ABSENT] = ABSENT
     return ends

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.launches.calls import ApiCalls, api_calls, launch_calls
+from torch_tb_profiler.analyses.launches.calls import ApiCalls, api_calls, launch_calls, launch_pace
 from torch_tb_profiler.analyses.shared.grouping import select_device_work
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
@@ -102,3 +102,22 @@ def test_work_is_chosen_by_the_step_of_its_launch_its_device_and_its_stream() ->
     assert select_device_work(trace, work, step="1").tolist() == [4]
     assert select_device_work(trace, work, device=1).tolist() == [5]
     assert select_device_work(trace, work, stream=7).tolist() == [4]
+
+
+def test_the_pace_counts_each_call_once_in_order_of_its_start_on_its_thread() -> None:
+    trace = draw("""
+    host   cuda_runtime  cudaGraphLaunch   100  10  correlation=1
+    host   cuda_runtime  cudaLaunchKernel  140  10  correlation=2
+    host   cuda_runtime  cudaLaunchKernel    0  10  correlation=3
+    host2  cuda_runtime  cudaLaunchKernel   30  10  correlation=4
+    gpu0   kernel        first             120  10  correlation=1 stream=7
+    gpu0   kernel        second            130  10  correlation=1 stream=7
+    gpu0   kernel        third             140  10  correlation=1 stream=7
+    gpu0   kernel        fourth            150  10  correlation=2 stream=7
+    gpu0   kernel        early              12  10  correlation=3 stream=7
+    gpu0   kernel        side               42  10  correlation=4 stream=8
+    gpu0   kernel        orphan            200  10  correlation=9 stream=7
+    """)
+    pace = launch_pace(trace, 0)
+    # 0 to 100 and 100 to 140 on one thread: the call of the other thread lies between, and counts for neither.
+    assert (pace.launch_ns, pace.item_ns) == (70_000, 10_000)

@@ -146,6 +146,15 @@ def test_targets_have_time_on_the_path_calls_slack_and_a_curve() -> None:
     assert rows["call:cudaLaunchKernel"].path_ns == 10_000
 
 
+def test_targets_have_the_same_times_in_whatever_order_the_file_has_their_calls() -> None:
+    lines = [*HOST_BOUND.strip().splitlines(), "host cpu_op aten::mul 92 3", "host cpu_op aten::mul 96 2"]
+    forwards, backwards = (answer(draw("\n".join(order))).targets for order in (lines, lines[::-1]))
+    assert {row.target: (row.path_ns, row.calls, row.step_ns) for row in forwards} == {
+        row.target: (row.path_ns, row.calls, row.step_ns) for row in backwards
+    }
+    assert next(row for row in forwards if row.target == "operator:aten::mul").path_ns == 45_000
+
+
 def test_a_removed_wait_is_named_after_its_operator() -> None:
     rows = {row.target: row for row in answer(draw(DEVICE_BOUND)).targets}
     # The host goes on after 3 us of the call, and the step still ends no sooner than its kernel.

@@ -21,11 +21,12 @@ from torch_tb_profiler.analyses.schedule.what_if import (
     UNNAMED_TARGETS,
     covered_between,
     parse_target,
+    slices_by_start,
     step_times_without,
     sync_names,
 )
 from torch_tb_profiler.analyses.shared.attainable import roofline_shares
-from torch_tb_profiler.base.arrays import distinct, distinct_numbers, median
+from torch_tb_profiler.base.arrays import distinct, distinct_numbers, median, search_sorted
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge
 from torch_tb_profiler.base.markers import MODULE_PREFIX, is_data_loading, is_step
@@ -176,7 +177,7 @@ def _candidate(trace: Trace, target: str) -> SpeedupCandidate | None:
         return _candidate_with_calls(target, int(spent.sum()), calls, spent, slack_ns)
     calls = part.rows[_in_typical_steps(trace, trace.events.start[part.rows])]
     mine = (part.host > 0) & _typical_points(trace)
-    path_ns = _host_path_time(trace, target, part.rows)
+    path_ns = _host_path_time(trace, target)
     return _candidate_with_calls(target, path_ns, calls, _path_time(trace)[calls], slacks.points[mine])
 
 
@@ -208,7 +209,7 @@ def _in_typical_steps(trace: Trace, times: Int64) -> Bool:
     """Return bool[k]: which times on the host's clock lie in a typical step."""
     spans = recorded_spans(trace)
     begin, end = spans.begin[0][spans.typical], spans.end[0][spans.typical]
-    step = np.searchsorted(begin, times, "right") - 1
+    step = search_sorted(begin, times, "right") - 1
     inside: Bool = (step >= 0) & (times < np.append(end, 0)[step])
     return inside
 
@@ -226,22 +227,26 @@ def _candidate_with_calls(
 
 @derived
 def _path_time(trace: Trace) -> Int64:
-    """Return ns of the path's host time inside each slice, or in what it calls: int64[n]."""
-    spent = np.zeros(len(trace), np.int64)
-    for code, intervals in _path_by_thread(trace):
-        mine = np.flatnonzero(trace.events.thread == code)
-        spent[mine] = covered_time(intervals, trace.events.start[mine], ends_of(trace, mine))
+    """Return ns of the path's host time inside each slice, or in what it calls: int64[n]; 0 for other events."""
+    spent, parts = np.zeros(len(trace), np.int64), _path_by_thread(trace)
+    for kind in Kind:
+        rows = rows_of_kind(trace, kind)
+        thread = trace.events.thread[rows]
+        for code, intervals in parts:
+            mine = rows[thread == code]
+            spent[mine] = covered_time(intervals, trace.events.start[mine], ends_of(trace, mine))
     return spent
 
 
-def _host_path_time(trace: Trace, target: str, rows: Int32) -> int:
+def _host_path_time(trace: Trace, target: str) -> int:
     """Return ns of the path's host time inside the slices of a target."""
     if target == "data_loading":
         segments = host_segments(trace)
         loading = segments.category == HOST_CATEGORIES.index("data_loading")
         loading &= recorded_spans(trace).typical[segments.step]
         return int((segments.end - segments.begin)[loading].sum())
-    return int(covered_between(trace, rows, _path_borders(trace))[1::2].sum())
+    ascending = slices_by_start(trace, target)
+    return int(covered_between(trace, ascending, _path_borders(trace))[1::2].sum())
 
 
 @derived

@@ -19,9 +19,10 @@ from torch_tb_profiler.base.intervals import covered_time
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.schedule.unrecorded_waits import has_unrecorded_waits
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace, distinct_codes
+from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace
 
 SLOW_CALL_NS = 50_000
 """A launch call that takes longer is an outlier: something blocked the host in it."""
@@ -146,13 +147,26 @@ def api_calls(
     )
 
 
+def _distinct_calls(trace: Trace, items: Int64) -> tuple[Int32, Int64]:
+    """Return (threads, starts) of the calls that launched some device items, in order of their rows.
+
+    Both are among the columns of the items: those of all events needn't be read.
+    """
+    work = device_items(trace)
+    items = items[work.call[items] >= 0]
+    items = items[np.argsort(work.call[items], kind="stable")]  # they nearly ascend
+    call = work.call[items]
+    is_first = np.ones(len(call), np.bool_)
+    is_first[1:] = call[1:] != call[:-1]
+    return work.thread[items[is_first]], work.call_start[items[is_first]]
+
+
 @derived
 def launch_pace(trace: Trace, device: int) -> LaunchPace:
     """Return the pace of launches and work on one device."""
     items, idle = items_by_start(trace, device), idle_segments(trace, device)
     inside = covered_time(complete_step_windows(steps(trace)), items.start, items.start + 1) > 0
-    calls = distinct_codes(items.call[inside])
-    thread, start = trace.events.thread[calls], trace.events.start[calls]
+    thread, start = _distinct_calls(trace, items.position[inside])
     order = np.argsort(start, kind="stable")  # they nearly ascend: faster than sorting by two keys
     order = order[np.argsort(thread[order], kind="stable")]
     between = np.diff(start[order])[np.diff(thread[order]) == 0]

@@ -81,7 +81,8 @@ def step_spans(trace: Trace, times: ReplayTimes) -> StepSpans:
     low, high = launched.bounds[:count], launched.bounds[1 : count + 1]
     with_items = np.flatnonzero(high > low)
     if len(with_items):
-        of_steps = times.ends[:, launched.order[: launched.bounds[count]]]
+        # Several times as fast as an index of the second axis.
+        of_steps = np.take(times.ends, launched.order[: launched.bounds[count]], axis=1)
         latest = np.maximum.reduceat(of_steps, low[with_items], axis=1)
         end[:, with_items] = np.maximum(end[:, with_items], latest)
     if count and len(launched.loose):

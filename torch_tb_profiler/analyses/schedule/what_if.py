@@ -47,7 +47,7 @@ NAMED_TARGET_KINDS = ("operator", "module", "line", "call", "kernel", "collectiv
 REDUCTION_PERCENTS = (0, 25, 50, 75, 100)
 """Percent of a target's time that is removed at the points of a curve."""
 
-_MAX_BATCH_CELLS = 3_000_000
+_MAX_BATCH_CELLS = 1_500_000
 """Times computed in one batch of replays, which limits its memory; each batch goes through the whole graph."""
 
 _MAX_TABLE_CELLS, _MIN_CURVES, _MAX_CURVES = 4_000_000, 6, 60
@@ -155,7 +155,8 @@ def parse_target(trace: Trace, target: str) -> WhatIfTarget:
     else:
         rows = _slices_of_target(trace, kind, name)
         if len(rows):
-            return _target_of(trace, rows=rows, host=_host_time_between_points(trace, rows))
+            ascending = slices_by_start(trace, target)
+            return _target_of(trace, rows=rows, host=_host_time_between_points(trace, ascending))
     raise NotFoundError(f"the trace has no {target!r}")
 
 
@@ -296,28 +297,42 @@ def _item_lengths(trace: Trace) -> Int64:
     return items.end - items.start
 
 
-def _slices_of_target(trace: Trace, kind: str, name: str) -> Int32:
+def slices_by_start(trace: Trace, target: str) -> Int32:
+    """Return the rows of the host slices of a target, those of operators, calls and the like by their start."""
+    kind, _, name = target.partition(":")
+    return _slices_of_target(trace, kind, name, by_start=True)
+
+
+def _slices_of_target(trace: Trace, kind: str, name: str, by_start: bool = False) -> Int32:
     if kind in ("data_loading", "allocator", "wait"):
         return np.flatnonzero(slice_causes(trace) == Cause[kind.upper()]).astype(np.int32)
     if kind == "module":
-        return _slices_named(trace, MODULE_PREFIX + name, Kind.PYTHON)
+        return _slices_named(trace, MODULE_PREFIX + name, by_start, Kind.PYTHON)
     if kind == "line":
-        return _slices_named(trace, name, Kind.PYTHON)
+        return _slices_named(trace, name, by_start, Kind.PYTHON)
     if kind == "call":
-        return _slices_named(trace, name, Kind.RUNTIME, Kind.DRIVER)
-    return _slices_named(trace, name, Kind.CPU_OP, Kind.ANNOTATION)
+        return _slices_named(trace, name, by_start, Kind.RUNTIME, Kind.DRIVER)
+    return _slices_named(trace, name, by_start, Kind.CPU_OP, Kind.ANNOTATION)
 
 
-def _slices_named(trace: Trace, name: str, *allowed: Kind) -> Int32:
-    rows, bounds = _rows_by_name(trace, *allowed)
+def _slices_named(trace: Trace, name: str, by_start: bool, *allowed: Kind) -> Int32:
+    rows, bounds = _rows_by_name(trace, by_start, *allowed)
     code = string_code(trace, name)
     return rows[bounds[code] : bounds[code + 1]] if code >= 0 else rows[:0]
 
 
 @derived
-def _rows_by_name(trace: Trace, *allowed: Kind) -> tuple[Int32, Int64]:
-    """Return (rows of these kinds by name; where those of each string begin, and the end: int64[strings + 1])."""
+def _rows_by_name(trace: Trace, by_start: bool, *allowed: Kind) -> tuple[Int32, Int64]:
+    """Return (rows of these kinds by name; where those of each string begin, and the end: int64[strings + 1]).
+
+    by_start  the rows of a name are in order of their start instead of that of the file
+    """
     rows = rows_of_kind(trace, *allowed)
+    if by_start:
+        start = trace.events.start[rows]
+        if (start[1:] >= start[:-1]).all():
+            return _rows_by_name(trace, False, *allowed)
+        rows = rows[np.argsort(start, kind="stable")]  # they nearly ascend: once for all names is quick
     names = trace.events.name[rows]
     rows, names = rows[names >= 0], names[names >= 0]
     counts = np.bincount(names, minlength=len(trace.strings))

@@ -19,7 +19,7 @@ from enum import IntEnum
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.kinds import HOST_KINDS, ends_of, rows_of_kind
 from torch_tb_profiler.model.schedule.blocking import BlockingCalls, WaitKind, blocking_calls
 from torch_tb_profiler.model.schedule.items import (
@@ -162,6 +162,38 @@ class Schedule(msgspec.Struct, frozen=True):
 @derived
 def schedule(trace: Trace) -> Schedule:
     """Return the schedule of a trace."""
+    columns = _schedule_columns(trace)
+    return Schedule(
+        items=device_items(trace),
+        calls=blocking_calls(trace),
+        handoffs=handoffs(trace),
+        waits=stream_waits(trace),
+        clock_shift_ns=clock_shift_ns(trace),
+        main_thread=main_thread(trace),
+        **{name: getattr(columns, name) for name in columns.__struct_fields__},
+    )
+
+
+class _ScheduleColumns(msgspec.Struct, frozen=True):
+    """What of a `Schedule` isn't a table of its own."""
+
+    points: HostPoints
+    edges: HostEdges
+    step: Int64
+    anchored: Bool
+    submission: Int64
+    launch: Int64
+    gap: Int64
+    wait_weight: Int64
+    limit: Int8
+    limiting_wait: Int64
+    residual: Int64
+    step_begin: Int64
+    step_end: Int64
+
+
+@stored
+def _schedule_columns(trace: Trace) -> _ScheduleColumns:
     items, calls, hands, waits = device_items(trace), blocking_calls(trace), handoffs(trace), stream_waits(trace)
     main, spans, unrecorded = main_thread(trace), steps(trace), unrecorded_waits(trace)
     linked = items.call >= 0
@@ -189,12 +221,8 @@ def schedule(trace: Trace) -> Schedule:
     submission[linked] = places[0]
     step, edges, anchored = _host_graph(points, items, calls, hands, unrecorded, places)
     weights = _device_weights(items, waits)
-    return Schedule(
-        items=items,
+    return _ScheduleColumns(
         points=points,
-        calls=calls,
-        handoffs=hands,
-        waits=waits,
         edges=edges,
         step=step,
         anchored=anchored,
@@ -207,8 +235,6 @@ def schedule(trace: Trace) -> Schedule:
         residual=weights.residual,
         step_begin=places[7],
         step_end=places[8],
-        clock_shift_ns=clock_shift_ns(trace),
-        main_thread=main,
     )
 
 
