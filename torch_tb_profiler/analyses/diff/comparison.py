@@ -130,25 +130,31 @@ def compare(pair: TracePair, min_effect: float) -> PairComparison:
         kernel_changes = [UNKNOWN_CHANGE] * len(kernels.names)
         family_changes = [UNKNOWN_CHANGE] * len(families.names)
     communication, exposed = changes["communication"]
-    if "communication" in unknown_categories(pair):
+    unknown, busy = unknown_categories(pair), changes["busy"]
+    if "communication" in unknown:
         communication = exposed = UNKNOWN_CHANGE
-    elif any(missing_kernels_reason(trace) is not None for trace in (*pair.base, *pair.candidate)):
+    elif "kernel" in unknown:
         exposed = UNKNOWN_CHANGE  # what ran at the same time wasn't recorded
+    collective_changes = changes["collective"]
+    if "communication" in unknown:
+        collective_changes = [UNKNOWN_CHANGE] * len(collectives.names)
+    if "kernel" in unknown:
+        busy = [UNKNOWN_CHANGE] * len(devices)
     return PairComparison(
         step=changes["step"][0],
         typical=judged.typical,
         autocorrelation=judged.autocorrelation,
-        categories=build_step_parts(*categories, changes["category"], unknown_categories(pair)),
+        categories=build_step_parts(*categories, changes["category"], unknown),
         phases=build_step_parts(*phases, changes["phase"]),
         level=root,
         kernels=kernels.compare(kernel_changes),
         families=families.compare(family_changes),
         flops=(step_flops(pair.base), step_flops(pair.candidate)),
         matrix_time=changes["matrix"][0],
-        devices=tuple(ComparedDevice(*both, busy) for both, busy in zip(devices, changes["busy"], strict=True)),
+        devices=tuple(ComparedDevice(*both, busy) for both, busy in zip(devices, busy, strict=True)),
         communication=communication,
         exposed=exposed,
-        collectives=collectives.compare(changes["collective"]),
+        collectives=collectives.compare(collective_changes),
         batch_sizes=samples or find_batch_sizes(level.tree, pair),
         samples=samples,
         per_sample=None if samples is None else scale_change(changes["sample"][0], 1 / samples[0]),

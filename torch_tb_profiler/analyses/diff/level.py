@@ -22,8 +22,8 @@ from torch_tb_profiler.analyses.diff.name_tables import (
     operator_events,
 )
 from torch_tb_profiler.analyses.diff.roles import PartRole
+from torch_tb_profiler.analyses.diff.step_parts import unknown_categories
 from torch_tb_profiler.analyses.diff.tree_alignment import AlignedSide, AlignedTree, align
-from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.markers import is_multiprocess_loading
 from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Recordings, TracePair, distinct_codes
@@ -186,13 +186,12 @@ def _first_event(side: AlignedSide, element: int) -> int | None:
 
 def _unknown_times(pair: TracePair) -> dict[str, str]:
     """Return "host", "device" -> why these times are unknown on at least one side."""
-    unknown = [breakdown(trace).unknown for trace in (*pair.base, *pair.candidate)]
-    reasons = {}
-    for time, category in (("device", "kernel"), ("host", "cpu_exec")):
-        found = [by_category[category] for by_category in unknown if category in by_category]
-        if found:
-            reasons[time] = found[0]
-    return reasons
+    unknown = unknown_categories(pair)
+    return {
+        time: unknown[category]
+        for time, category in (("device", "kernel"), ("host", "cpu_exec"))
+        if category in unknown
+    }
 
 
 def _find_trail(tree: AlignedTree, path: str) -> list[tuple[str, int]]:

@@ -14,6 +14,7 @@ from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown, r
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, subtract, union
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.communication.events import host_communication_calls, is_communication_kernel
 from torch_tb_profiler.model.devices import device_ids
 from torch_tb_profiler.model.kinds import (
     DEVICE_KINDS,
@@ -116,9 +117,35 @@ def busy_times(trace: Trace, device: int) -> Int64:
     return covered_time(event_intervals(trace, rows), steps.starts, steps.ends)
 
 
-def unknown_categories(pair: TracePair) -> frozenset[str]:
-    """Return the categories that at least one side doesn't record."""
-    return frozenset(name for trace in (*pair.base, *pair.candidate) for name in breakdown(trace).unknown)
+def unknown_categories(pair: TracePair) -> dict[str, str]:
+    """Return the categories that at least one side doesn't record, each with the reason.
+
+    A file without calls doesn't show whether a device worked. Alone, it is one of a CPU; beside a file with device
+    work, whether that work was gone or only not recorded is unknown.
+    """
+    traces = *pair.base, *pair.candidate
+    reasons = {name: reason for trace in traces for name, reason in breakdown(trace).unknown.items()}
+    sides = ("base", pair.base), ("candidate", pair.candidate)
+    without = [(name, trace) for name, side in sides for trace in side if not _has_device_work(trace)]
+    if 0 < len(without) < len(traces):
+        reason = without_device_work([*dict.fromkeys(name for name, _ in without)])
+        # Only kernels show communication, unless the host itself communicates on both sides.
+        by_kernels = any(is_communication_kernel(trace).any() for trace in traces)
+        by_kernels |= any(len(host_communication_calls(trace)) == 0 for _, trace in without)
+        for name in ("kernel", "memcpy", "memset", *(("communication",) if by_kernels else ())):
+            reasons.setdefault(name, reason)
+    return reasons
+
+
+def without_device_work(sides: Sequence[str]) -> str:
+    """Return why the device times of these sides are unknown beside a recording with device work."""
+    names = " and ".join(f"the {name}" for name in sides)
+    it = "it" if len(sides) == 1 else "they"
+    return f"{names} recorded no device work: {it} ran on the CPU, or the profiler didn't record the device"
+
+
+def _has_device_work(trace: Trace) -> bool:
+    return len(rows_of_kind(trace, *DEVICE_KINDS)) > 0
 
 
 def join_parts(recordings: Recordings, times_of: Callable[[Trace], PartTimes]) -> PartTimes:

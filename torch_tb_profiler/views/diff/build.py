@@ -12,9 +12,8 @@ from torch_tb_profiler.analyses.diff.comparison import ComparedDevice, PairCompa
 from torch_tb_profiler.analyses.diff.counted_steps import calls_outside_steps, counted_steps, step_counts
 from torch_tb_profiler.analyses.diff.level import compare_part
 from torch_tb_profiler.analyses.diff.serving_phases import ComparedPhase, compare_phases
-from torch_tb_profiler.analyses.diff.step_parts import StepPart
+from torch_tb_profiler.analyses.diff.step_parts import StepPart, unknown_categories
 from torch_tb_profiler.analyses.serving.idle import serving_times
-from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.grouping import input_shape_texts
 from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, MemoryPeak, first_peak, memory_levels
 from torch_tb_profiler.analyses.shared.odd_steps import odd_steps
@@ -260,9 +259,10 @@ def _size_difference(base: MemoryPeak | None, candidate: MemoryPeak | None) -> D
 
 def _reasons(pair: TracePair, step: Change, noun: str) -> dict[str, str]:
     traces = *pair.base, *pair.candidate
-    reasons = {name: reason for trace in traces for name, reason in breakdown(trace).unknown.items()}
+    reasons = unknown_categories(pair)
     if "kernel" in reasons:
         reasons.setdefault("communication", reasons["kernel"])
+        reasons["busy"] = reasons["kernel"]
     sides = ("base", pair.base), ("candidate", pair.candidate)
     without = [name for name, side in sides if not all(is_memory_event(trace).any() for trace in side)]
     if without:

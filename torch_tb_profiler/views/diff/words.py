@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.diff.comparison import PairComparison
 from torch_tb_profiler.analyses.diff.serving_phases import ComparedPhase
+from torch_tb_profiler.analyses.diff.step_parts import without_device_work
 from torch_tb_profiler.analyses.shared.significance import MAX_NEEDED
 from torch_tb_profiler.analyses.shared.step_means import autocorrelation_error
 from torch_tb_profiler.base.format import MINUS, format_duration, format_number, format_ratio
@@ -411,7 +412,10 @@ def notes(
     for side, name in ((base, "base"), (candidate, "candidate")):
         lines += _side_notes(side, name, noun)
     lines += _uncertainty_notes(step, base, candidate, autocorrelation, one_run, noun)
-    if base.device_type != candidate.device_type or (
+    hosts = [name for side, name in ((base, "base"), (candidate, "candidate")) if side.device_type == "CPU"]
+    if len(hosts) == 1:
+        lines.append(f"{capitalize(without_device_work(hosts))}.")
+    elif base.device_type != candidate.device_type or (
         base.devices != candidate.devices and _have_device_names(base, candidate)
     ):
         hardware = [", ".join(side.devices) or side.device_type for side in (base, candidate)]
