@@ -113,7 +113,7 @@ _FEW = "bout {} steps per side would settle it."
         ("A" + _FEW.format(4), "steps per side are recorded"),
         ("A" + _FEW.format(900), "steps would do"),
         ("More than 10,000 steps per side would be needed to settle it.", "steps would do"),
-        ("Whether the change exceeds the 2% that matter is unclear: a" + _FEW.format(10), None),
+        ("Whether the change exceeds the 2% that matters is unclear: a" + _FEW.format(10), None),
     ],
 )
 def test_a_rule_checks_how_many_steps_settle_a_comparison(sentence: str, reason: str | None) -> None:
@@ -151,7 +151,7 @@ def test_a_rule_checks_that_steps_show_a_correlation(
 
 def test_a_rule_checks_that_a_change_is_near_what_matters() -> None:
     change = _Change([1000, 1001, 999, 1000], [1200, 1201, 1199, 1200])
-    why = judge_comparison("Whether the change exceeds the 2% that matter is unclear: a" + _FEW.format(9), change)
+    why = judge_comparison("Whether the change exceeds the 2% that matters is unclear: a" + _FEW.format(9), change)
     assert why is not None and "clearly" in why
 
 

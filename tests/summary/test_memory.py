@@ -45,7 +45,7 @@ def read_headline(folder: Path, *ranks: Events) -> list[str]:
 
 
 HELD = (
-    "At least 74.0 GiB of GPU 0 were held outside of PyTorch's allocator then, likely by other processes, unless "
+    "At least 74.0 GiB of GPU 0 were held outside PyTorch's allocator then, likely by other processes, unless "
     "a limit of this process refused the request."
 )
 LEAK = "Memory may leak 1.00 MiB per step: blocks that code outside operators allocated in 5 of 5 steps are still "

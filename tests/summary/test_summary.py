@@ -109,7 +109,7 @@ def test_of_ranks_that_run_an_engine_it_begins_with_their_rate(tmp_path: Path) -
     together, apart = log["together"].summary().headline, log["apart"].summary().headline
     assert together[0].startswith("3 ranks run each of the ") and " tokens/s, so each counts once." in together[0]
     assert "Rank 1 is late" in together[1]
-    assert apart[0].startswith("3 ranks are 3 engines with batches of their own and generate ")
+    assert apart[0].startswith("3 ranks are 3 engines with separate batches and generate ")
     assert apart[1].startswith("rank") and ": The engine generates " in apart[1]
 
 

@@ -137,4 +137,4 @@ def test_the_overview_and_idle_time_say_alike_who_is_late() -> None:
     late = [run for (run, view), text in first.items() if view == "idle" and submitted.search(text)]
     waits = [first[run, "overview"] for run in late if " idle for " in first[run, "overview"]]
     assert len(waits) >= 2
-    assert [text for text in waits if "its next work is already submitted" not in text] == []
+    assert [text for text in waits if "its next work already submitted" not in text] == []

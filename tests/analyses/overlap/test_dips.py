@@ -60,7 +60,7 @@ def test_dips_with_a_low_clock_are_strong_evidence_of_throttling() -> None:
     assert (clock.dip_value, clock.other_value, clock.stretches) == (LOW, USUAL, 5)
     assert clock.strength == "strong"
     assert headline(found) == (
-        "Strong evidence that dips of overlap coincide with throttling: the clock is low in 5 of 5 dips, "
+        "Strong evidence that dips in overlap coincide with throttling: the clock is low in 5 of 5 dips, "
         "and in 1 of 35 other iterations."
     )
 
@@ -107,7 +107,7 @@ def test_heat_and_full_memory_are_named_as_such(name: str, unusual: int, usual: 
 
 def test_unknown_reasons_are_named() -> None:
     assert headline(dips(OVERLAP)) == (
-        "Overlap dips in 5 of 40 iterations. Why is unknown: no output of `rocm-smi` was recorded "
+        "Overlap dips in 5 of 40 iterations. The cause is unknown: no output of `rocm-smi` was recorded "
         "(`--enable-rocm-metrics`)."
     )
     # Two ranks, eight GPUs: rank 0 may be on any of them.

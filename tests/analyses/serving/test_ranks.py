@@ -59,7 +59,7 @@ def test_other_batches_are_another_engine_whose_tokens_add_up() -> None:
     assert [engine.ranks for engine in payload.engines] == [2, 1]
     rates = [engine.output_tokens_per_s for engine in payload.engines]
     assert None not in rates and payload.output_tokens_per_s == sum(rate for rate in rates if rate is not None)
-    assert plain(payload.headline).startswith("3 ranks are 2 engines with batches of their own and generate ")
+    assert plain(payload.headline).startswith("3 ranks are 2 engines with separate batches and generate ")
 
 
 def test_without_communication_the_same_batches_are_two_engines() -> None:

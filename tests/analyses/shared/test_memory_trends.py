@@ -73,7 +73,7 @@ def test_reserved_memory_that_rises_alone_is_fragmentation() -> None:
     trace = concatenating([10] * 6, [200, 220, 240, 260, 280, 300])
     assert trends(trace) == MemoryTrends(None, ReservedRise(20 * MIB, 0), None)
     assert verdict(trace).endswith(
-        "Reserved memory rises by 20.0 MiB per step while tensors use no more: the allocator fragments. "
+        "Reserved memory rises by 20.0 MiB per step while tensors use no more: memory is fragmented. "
         "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
     )
 

@@ -74,7 +74,7 @@ def test_without_kernels_the_device_times_are_unknown(name: str, format_: str, t
     average = overview["average"]
     assert sum(filter(None, average["categories"].values())) == pytest.approx(average["duration_ns"])
     assert "idle" not in words(overview["headline"]) and "critical path" not in words(overview["explanation"])
-    assert words(overview["no_advice"]) == "No advice: the profiler did not record the kernels."
+    assert words(overview["no_advice"]) == "No advice: the profiler didn't record the kernels."
     assert len(idle_times(trace).starts) == 0
     assert overview["recommendations"] == [] and overview["configuration"]["recorded"]["device"] is False
     (device,) = overview["devices"]
@@ -99,7 +99,7 @@ def test_without_copies_the_idle_time_is_an_upper_bound(tmp_path: Path) -> None:
     why = f"copies were made but not recorded; {COPIES}"
     overview = ask(lacking, "overview")
     assert overview["recommendations"] == [] != ask(whole, "overview")["recommendations"]
-    assert "the profiler did not record the copies" in words(overview["no_advice"])
+    assert "the profiler didn't record the copies" in words(overview["no_advice"])
     assert overview["average"]["categories"]["memcpy"] is None
     assert words(overview["reasons"]["memcpy"]) == why
     assert "GPU 1 is idle for at most 35.6% of an average step" in words(overview["headline"])

@@ -107,7 +107,7 @@ def waiting(after: int) -> Trace:
 
 
 def test_a_call_that_outlasts_all_recorded_work_waits_for_something_unknown() -> None:
-    unknown = "calls that wait for something that isn't recorded"
+    unknown = "calls waiting for something unrecorded"
     trace = waiting(after=6_000)
     headline = plain(build_critical_path(trace, CriticalPathParams()).headline)
     assert headline.startswith("An average step is bound by an unknown wait: 59.")

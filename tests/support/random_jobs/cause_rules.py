@@ -120,7 +120,7 @@ CAUSE_RULES: tuple[tuple[str, Check], ...] = (
     ),
     (rf"Look into {SHARED_OPERATOR}: saves up to (?P<gain>{NUMBER}),.*", _judge_shared_advice),
     (
-        r"The late rank spends it in (?P<kernel>\S+): give each rank as much work in each step\.|"
+        r"The late rank spends it in (?P<kernel>\S+): give every rank the same amount of work in each step\.|"
         r"(?:All|Both) of them spend it in (?P<name>.+): do that on all ranks in the same step, or in none\.|"
         r"(?:It is|Nothing recorded explains it, so) Python's garbage collector .*",
         _judge_cause_of_turns,

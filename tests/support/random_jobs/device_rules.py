@@ -93,7 +93,7 @@ def _judge_drained_by(match: re.Match[str], context: Context) -> str | None:
 DEVICE_RULES: tuple[tuple[str, Check], ...] = (
     (
         rf"For (?P<time>{NUMBER}) of {BASE}, the GPU is idle during calls that allocate or free driver memory "
-        r"\((?P<count>\d+) in the trace\), the longest (?P<name>\w+)\.",
+        r"\((?P<count>\d+) in the trace\), the longest being (?P<name>\w+)\.",
         _judge_allocations,
     ),
     (rf"Stop cudaMalloc/cudaFree during training: saves up to (?P<gain>{NUMBER}),.*", _judge_allocator_advice),
@@ -103,7 +103,7 @@ DEVICE_RULES: tuple[tuple[str, Check], ...] = (
     ),
     (
         rf"For (?P<time>{NUMBER}) of {BASE}, copies from pageable memory to the GPU \((?P<count>\d+) in the "
-        r"trace\) run while nothing computes\.",
+        r"trace\) run without overlapping compute\.",
         _judge_pageable,
     ),
     (rf"Copy from pinned memory: saves up to (?P<gain>{NUMBER}),.*", _judge_copy_advice),
@@ -115,7 +115,7 @@ DEVICE_RULES: tuple[tuple[str, Check], ...] = (
         ),
     ),
     (
-        rf"Idle time until the next launch, and copies to the host while nothing computes, cost "
+        rf"Idle time until the next launch, and copies to the host that overlap no compute, cost "
         rf"(?P<time>{NUMBER}) of {BASE}, most of all in (?P<name>\S+)\.",
         _judge_waiting_copies,
     ),

@@ -274,12 +274,12 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str], Change], str | None]], ...] = 
     (rf"Inconclusive: {_TIMES} \([^()]*(?:\({_INTERVAL}\))?[^()]*\)\.", _judge_times),
     (r"Whether by the 2% that matter is inconclusive: .*", lambda match, change: None),
     (
-        r"(?:Whether the change exceeds the 2% that matter is unclear: a|A)bout (?P<needed>[\d,]+) steps per "
+        r"(?:Whether the change exceeds the 2% that matters is unclear: a|A)bout (?P<needed>[\d,]+) steps per "
         r"side would settle it\.",
         _judge_needed,
     ),
     (
-        r"(?:Whether the change exceeds the 2% that matter is unclear: m|M)ore than (?P<needed>[\d,]+) steps per "
+        r"(?:Whether the change exceeds the 2% that matters is unclear: m|M)ore than (?P<needed>[\d,]+) steps per "
         r"side would be needed to settle it\.",
         _judge_needed,
     ),

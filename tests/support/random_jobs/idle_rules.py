@@ -135,8 +135,8 @@ IDLE_RULES: tuple[tuple[str, Check], ...] = (
         lambda match, context: _idle_cause(us(match["part"]), match["cause"], context),
     ),
     (
-        rf"{_IDLE} idle for (?P<share>{SHARE}) of {BASE}, (?:mainly |above all )?while the host (?P<cause>.+) "
-        rf"\((?P<part>[\d.]+(?: \S+)?) of (?P<whole>{NUMBER})\)\.",
+        rf"{_IDLE} idle for (?P<share>{SHARE}) of {BASE}, (?:mainly |the largest part of it )?"
+        rf"while the host (?P<cause>.+) \((?P<part>[\d.]+(?: \S+)?) of (?P<whole>{NUMBER})\)\.",
         _judge_idle,
     ),
     (rf"(?:Largest idle time|Next): (?P<time>{NUMBER}) per step (?P<cause>.+)\.", _judge_idle_time),

@@ -94,7 +94,7 @@ def _judge_removal(match: re.Match[str], context: Context) -> str | None:
             context.at_least(saved, true, "what the job saves without communication"),
         )
     communicates = truth.communication(context.rank, context.odd) > 0
-    if communicates != ("if communication takes as long" in match[0]):
+    if communicates != ("if communication time stays the same" in match[0]):
         return "other ranks may take longer"
     return first_reason(
         context.at_least(
@@ -152,7 +152,7 @@ WHAT_IF_RULES: tuple[tuple[str, Check], ...] = (
         _judge_kernels_twice_as_fast,
     ),
     (
-        rf"(?P<what>Kernels|Kernels and copies) up to twice as fast \(their roofline allows no more\) would save "
+        rf"(?P<what>Kernels|Kernels and copies) up to twice as fast \(within their roofline\) would save "
         rf"(?P<saved>{NUMBER})\.",
         _judge_kernels_save,
     ),
@@ -188,12 +188,12 @@ WHAT_IF_RULES: tuple[tuple[str, Check], ...] = (
     ),
     (
         rf"(?P<name>.+) accounts for (?P<time>{NUMBER}) of the critical path; removing it would cut the step to "
-        rf"(?P<then>{NUMBER})(?P<best> at best)?(?: if communication takes as long)?\.",
+        rf"(?P<then>{NUMBER})(?P<best> at best)?(?: if communication time stays the same)?\.",
         _judge_removal,
     ),
     (
         rf"Removing the waits in .+ would cut the step to (?P<then>{NUMBER})"
-        r"(?P<best> at best)?(?: if communication takes as long)?\.",
+        r"(?P<best> at best)?(?: if communication time stays the same)?\.",
         _judge_sync_waits,
     ),
     (rf"{SHARE} of the (?:job's )?critical path .*is on rank (?P<rank>\d+).*\.", _judge_rank_on_path),

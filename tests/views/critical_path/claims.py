@@ -172,15 +172,15 @@ CLAIMS = [
         products(1.25),
     ),
     Claim(
-        "Kernels up to twice as fast (their roofline allows no more) would save {saved}.",
-        r"Kernels up to twice as fast \(their roofline allows no more\) would save",
+        "Kernels up to twice as fast (within their roofline) would save {saved}.",
+        r"Kernels up to twice as fast \(within their roofline\) would save",
         products(1.25),
         "they take more than twice their roofline",
         products(2.5),
     ),
     Claim(
-        "Kernels and copies up to twice as fast (the roofline of kernels allows no more) would save {saved}.",
-        r"Kernels and copies up to twice as fast \(the roofline of kernels allows no more\) would save",
+        "Kernels and copies up to twice as fast (kernels within their roofline) would save {saved}.",
+        r"Kernels and copies up to twice as fast \(kernels within their roofline\) would save",
         copies_and_products(2_000),
         "copies take next to no time",
         copies_and_products(2),
@@ -248,7 +248,7 @@ CLAIMS = [
         steps("host2 cpu_op aten::sort 0 8000", "host cpu_op aten::add 9100 800"),
     ),
     Claim(
-        "Only the host was recorded, so this is the time of its main thread. Waits on other threads or processes "
+        "Only the host was recorded, so this path follows its main thread. Waits on other threads or processes "
         "aren't recorded.",
         "Only the host was recorded",
         steps("host cpu_op aten::sort 0 8000"),
@@ -256,10 +256,11 @@ CLAIMS = [
         BUSY,
     ),
     Claim(
-        "Only the host was recorded, so this is the time of its main thread with its waits for the device.",
+        "Only the host was recorded, so this path follows its main thread, including its waits for the device.",
         r"^What limits an average step is unknown: kernels were launched, but the profiler didn't record the "
         r"device\. "
-        r"Only the host was recorded, so this is the time of its main thread with its waits for the device\.",
+        r"Only the host was recorded, so this path follows its main thread, including its waits for the "
+        r"device\.",
         steps("host cuda_runtime cudaLaunchKernel 10 5 correlation=1", "host cpu_op aten::item 100 9000"),
         "no kernel is launched, so nothing waits for one",
         steps("host cpu_op aten::item 100 9000"),

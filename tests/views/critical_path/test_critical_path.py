@@ -222,7 +222,7 @@ def test_a_trace_of_the_host_alone_says_that_the_path_is_its_main_thread() -> No
         "aten::mm is 100% of the critical path. Removing it would cut the trace from 10.0 µs to 0 ns."
     )
     assert plain(payload.explanation) == (
-        "Only the host was recorded, so this is the time of its main thread. "
+        "Only the host was recorded, so this path follows its main thread. "
         "Waits on other threads or processes aren't recorded."
     )
 

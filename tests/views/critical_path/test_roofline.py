@@ -33,7 +33,7 @@ def test_kernels_near_their_roofline_are_said_to_save_what_is_left(ratio: float,
     saved = (path.path.duration_ns - path.path.attainable_ns) / (20e3 * ratio * ROOF_US)
     assert saved == pytest.approx(allowed, abs=0.01)
     assert "Faster ones (up to twice, within their roofline) would cut the step to" in plain(path.headline)
-    assert "Kernels up to twice as fast (their roofline allows no more) would save" in plain(path.explanation)
+    assert "Kernels up to twice as fast (within their roofline) would save" in plain(path.explanation)
 
 
 def test_kernels_at_their_roofline_can_not_be_faster() -> None:

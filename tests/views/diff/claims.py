@@ -101,8 +101,8 @@ CLAIMS = [
         changed(1.2, scatter=0.005),
     ),
     Claim(
-        "Whether the change exceeds the {min_effect} that matter is unclear: {needed}",
-        "Whether the change exceeds the 2% that matter is unclear: about ",
+        "Whether the change exceeds the {min_effect} that matters is unclear: {needed}",
+        "Whether the change exceeds the 2% that matters is unclear: about ",
         changed(1.02, scatter=0.005),
         "it is longer by far more than 2%",
         changed(1.2, scatter=0.005),

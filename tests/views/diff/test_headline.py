@@ -58,7 +58,7 @@ def headline_text(step: Change, one_run: bool = False, base: DiffSide = SIDE, ca
         (
             change("cannot_tell", 10.3, (0.1, 0.5), None),
             "The step is 300 µs (3%) slower: 10.0 ms before, 10.3 ms now (95% interval +100 µs to +500 µs). "
-            "Whether the change exceeds the 2% that matter is unclear: more than 10,000 steps per side would be "
+            "Whether the change exceeds the 2% that matters is unclear: more than 10,000 steps per side would be "
             "needed to settle it.",
         ),
         (

@@ -291,8 +291,8 @@ CLAIMS = [
         in_turn("stall"),
     ),
     Claim(
-        "The late rank spends it in {kernels}: give each rank as much work in each {noun}.",
-        "The late rank spends it in attention: give each rank as much work",
+        "The late rank spends it in {kernels}: give every rank the same amount of work in each {noun}.",
+        "The late rank spends it in attention: give every rank the same amount of work",
         in_turn("larger"),
         "the host spends it",
         in_turn("host"),

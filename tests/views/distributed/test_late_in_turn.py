@@ -39,7 +39,7 @@ def test_kernels_that_have_more_work_in_turn_are_named_and_are_no_garbage_collec
     payload = build(Simulation(ddp(4), steps=8, delays=delays, jitter=0.01).run().members(), NoParams())
     assert plain(payload.headline).startswith("Ranks take turns being late")
     clause = plain(payload.explanation)
-    assert "The late rank spends it in attention: give each rank as much work in each step." in clause
+    assert "The late rank spends it in attention: give every rank the same amount of work in each step." in clause
     assert "garbage" not in clause
 
 

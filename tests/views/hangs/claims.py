@@ -137,8 +137,8 @@ CLAIMS = [
         of(hung_job(culprit=1).dumps(unreadable=[2])),
     ),
     Claim(
-        "{ranks} wait for each other in {group}: each is in {operation}, and none can go on.",
-        r"Ranks 0 to 2 wait for each other in the default group: each is in recv, and none can go on\.",
+        "{ranks} wait for each other in {group}: each is in {operation}, and none can proceed.",
+        r"Ranks 0 to 2 wait for each other in the default group: each is in recv, and none can proceed\.",
         receiving(3),
         "one of them is in no call",
         receiving(2),
@@ -179,8 +179,8 @@ CLAIMS = [
         paused(40),
     ),
     Claim(
-        "{ranks} in {call}; for whom can't be seen in these dumps.",
-        r"1 rank waits in all_reduce 2; for whom can't be seen in these dumps\.",
+        "{ranks} in {call}; these dumps don't show for whom.",
+        r"1 rank waits in all_reduce 2; these dumps don't show for whom\.",
         gloo(unrecorded=True),
         "the other rank has no such messages",
         gloo(unrecorded=False),
@@ -221,8 +221,8 @@ CLAIMS = [
         of(hung_job().dumps(after_ns=1_100_000_000)),
     ),
     Claim(
-        "The calls that were pending in the first dump have finished in the second.",
-        "The calls that were pending in the first dump have finished in the second.",
+        "The calls that were pending in the first dump had finished by the second.",
+        "The calls that were pending in the first dump had finished by the second.",
         dumped_twice(goes_on=True),
         "they have not",
         dumped_twice(goes_on=False),

@@ -179,4 +179,4 @@ def test_devices_and_streams_are_named_where_there_are_several() -> None:
 
 def test_the_explanation_says_that_the_host_is_not_recorded() -> None:
     _, explanation = sentences_of("gpu0 kernel a 0 10 stream=7\ngpu0 kernel b 50 10 stream=7")
-    assert "the profiler did not record the host" in explanation
+    assert "the profiler didn't record the host" in explanation

@@ -73,7 +73,7 @@ GROWING = [10, 20, 30, 40, 50, 60]
 MORE = [200, 220, 240, 260, 280, 300]
 
 ELSEWHERE = (
-    "At least {held} of {device} were held outside of PyTorch's allocator then, likely by other processes, unless "
+    "At least {held} of {device} were held outside PyTorch's allocator then, likely by other processes, unless "
     "a limit of this process refused the request."
 )
 
@@ -229,15 +229,15 @@ CLAIMS = [
         rising(GROWING, [200, 220, 240, 260, 280, 300]),
     ),
     Claim(
-        "Reserved memory rises by {size} per {noun} while tensors use {used}: the allocator fragments.",
-        "while tensors use no more: the allocator fragments",
+        "Reserved memory rises by {size} per {noun} while tensors use {used}: memory is fragmented.",
+        "while tensors use no more: memory is fragmented",
         rising([10] * 6, MORE),
         "it rises once",
         rising([10] * 6, [200, 300, 300, 300, 300, 300]),
     ),
     Claim(
-        "Reserved memory rises by {size} per {noun} while tensors use {used}: the allocator fragments.",
-        r"while tensors use only 8\.00 MiB more: the allocator fragments",
+        "Reserved memory rises by {size} per {noun} while tensors use {used}: memory is fragmented.",
+        r"while tensors use only 8\.00 MiB more: memory is fragmented",
         rising([10, 14, 18, 22, 26, 30], MORE),
         "tensors use no more",
         rising([10] * 6, MORE),
@@ -301,7 +301,7 @@ CLAIMS = [
     ),
     Claim(
         ELSEWHERE,
-        r"ran out of memory\. At least 74\.0 GiB of GPU 0 were held outside of PyTorch's allocator then, likely",
+        r"ran out of memory\. At least 74\.0 GiB of GPU 0 were held outside PyTorch's allocator then, likely",
         refusing(80, size=2048, allocated=3072, reserved=4096),
         "this process reserves nearly all of it",
         refusing(80, size=2048, allocated=3072, reserved=78 * 1024),
@@ -315,14 +315,14 @@ CLAIMS = [
     ),
     Claim(
         ELSEWHERE,
-        "were held outside of PyTorch's allocator",
+        "were held outside PyTorch's allocator",
         refusing(80, size=2048, allocated=3072, reserved=4096),
         "the request is as large as what is left",
         refusing(80, size=76 * 1024, allocated=3072, reserved=4096),
     ),
     Claim(
         ELSEWHERE,
-        "were held outside of PyTorch's allocator",
+        "were held outside PyTorch's allocator",
         refusing(80, size=2048, allocated=3072, reserved=4096),
         "tensors use more than is reserved: the allocator's own figures are missing",
         refusing(80, size=2048, allocated=3072, reserved=0),

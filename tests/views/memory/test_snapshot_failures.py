@@ -125,7 +125,7 @@ def test_what_other_processes_hold_is_the_first_to_go_where_it_is_enough() -> No
         params = {} if device is None else {"device_bytes": device * GIB * MIB}
         return [plain(each) for each in shown_failure(value, **params).oom[0].remedies]
 
-    assert read_remedies(4, 1, 3, 80)[0].startswith("Stop what else runs on this GPU: 75.0 GiB are held")
+    assert read_remedies(4, 1, 3, 80)[0].startswith("Stop other processes on this GPU: 75.0 GiB are held")
     assert not any("Stop" in each or "nvidia-smi" in each for each in read_remedies(74, 1, 4, 76)), (
         "its own CUDA context"
     )
@@ -137,7 +137,7 @@ def test_what_other_processes_hold_is_the_first_to_go_where_it_is_enough() -> No
     ]
     assert not any("Request less" in each for each in read_remedies(4, 70, 74, 80))
     assert (
-        read_remedies(4, 6, 20, 80)[0].startswith("Stop what else")
+        read_remedies(4, 6, 20, 80)[0].startswith("Stop other processes")
         and "At least 14.0 GiB" in read_remedies(4, 6, 20, 80)[-1]
     )
 

@@ -53,6 +53,6 @@ _REPLAYED = (
 NO_CLAIMS = {
     "{name} is the top replayed operator: {share} of the time of graph replays.": _REPLAYED,
     "Which operators the graphs replayed is unknown.": _REPLAYED,
-    "These calls launched nothing, and no compiled kernel is in them.": "an empty table",
+    "These calls launched nothing, and contain no compiled kernel.": "an empty table",
 }
 """Templates that say nothing of who, why, or how much, or whose recordings are drawn elsewhere."""

@@ -141,8 +141,9 @@ CLAIMS = [
         ranks(computing(60, 20, 80)),
     ),
     Claim(
-        "{candidate} of computation overlaps with communication, against {base} in the base run: {points} points.",
-        r"60% of computation overlaps with communication, against 50% in the base run: \+10\.0 points\.",
+        "{candidate} of computation overlaps with communication, compared with {base} in the base run: {points} "
+        "points.",
+        r"60% of computation overlaps with communication, compared with 50% in the base run: \+10\.0 points\.",
         compared(HALF, computing(100, 40, 150)),
         "the two runs are exchanged",
         compared(computing(100, 40, 150), HALF),
@@ -162,16 +163,16 @@ CLAIMS = [
         many(OVERLAP, spread(DIPS, LOW, USUAL)),
     ),
     Claim(
-        "Overlap dips in {count}. Why is unknown: {reason}.",
-        "Overlap dips in 5 of 40 iterations. Why is unknown: no output of `rocm-smi` was recorded",
+        "Overlap dips in {count}. The cause is unknown: {reason}.",
+        "Overlap dips in 5 of 40 iterations. The cause is unknown: no output of `rocm-smi` was recorded",
         many(OVERLAP),
         "the clock is recorded",
         many(OVERLAP, [USUAL] * 40),
     ),
     Claim(
-        "{strength} evidence that dips of overlap coincide with {what} in {dips_with} of {dips}, "
+        "{strength} evidence that dips in overlap coincide with {what} in {dips_with} of {dips}, "
         "and in {others_with} of {others}.",
-        "Strong evidence that dips of overlap coincide with throttling: the clock is low in 5 of 5 dips, and in 1 "
+        "Strong evidence that dips in overlap coincide with throttling: the clock is low in 5 of 5 dips, and in 1 "
         "of 35 other iterations.",
         many(OVERLAP, spread((*DIPS, 20), LOW, USUAL)),
         "all dips are in one stretch, which is one event",
@@ -183,6 +184,6 @@ NO_CLAIMS = {
     "No iteration has been read yet.": "progress",
     "No totals were recorded; all figures are recomputed from the ranges.": "what was read",
     "One of the two sides has no iterations.": "why nothing is said",
-    "Dips of overlap need {least} iterations of a rank with any overlap.": "why nothing is said",
+    "Dips in overlap can be found once a rank has {least} iterations with any overlap.": "why nothing is said",
 }
 """Templates that say nothing of who, why, or how much, with the reason."""

@@ -120,8 +120,8 @@ CLAIMS = [
         steps("host cpu_op aten::sort 0 5980", LATE),
     ),
     Claim(
-        "{device} idle for {share}; for {part} its next work is already submitted.",
-        r"GPU 0 is idle for 60% of an average step; for [56]\.\d+ of 6\.00 ms its next work is already submitted",
+        "{device} idle for {share}, with its next work already submitted for {part}.",
+        r"idle for 60% of an average step, with its next work already submitted for [56]\.\d+ of 6\.00 ms",
         steps(launched("gemm", 6_000, 4_000, 10)),
         "it is launched as it begins",
         steps(launched("gemm", 6_000, 4_000, 5_990)),

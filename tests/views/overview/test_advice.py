@@ -101,7 +101,7 @@ def test_evidence_is_the_event_and_its_stretch() -> None:
 def test_a_gain_beyond_the_gaps_after_waits_has_its_reason(gain: Gain, is_explained: bool) -> None:
     advice = Advice(Finding("synchronization", subject="aten::item", value=8), gain, 0.2)
     assert (
-        "Without these waits, the host prepares" in plain(build_recommendation(advice, "the trace").text)
+        "Without these waits, the host can prepare" in plain(build_recommendation(advice, "the trace").text)
     ) == is_explained
 
 

@@ -233,7 +233,7 @@ def test_of_communication_on_the_host_nobody_says_that_nothing_runs_meanwhile() 
     for each in (own, payload):
         (talk,) = (one for one in each.recommendations if one.id == "communication")
         assert plain(talk.text) == (
-            "For 500 µs of the step, gradients are all-reduced; operators on the host may run meanwhile."
+            "For 500 µs of the step, gradients are all-reduced; operators on the host may run at the same time."
         )
 
 

@@ -80,8 +80,8 @@ def step(name: str, complete: bool = True, **times: float) -> Step:
         ),
         (  # the largest part of the idle time, and less than half of it
             {"kernel": 1 * MS, "cpu_exec": 600_000, "runtime": 500_000, "other": 400_000},
-            "GPU 0 is idle for 60% of an average step, above all while the host runs operators (600 µs of "
-            "1.50 ms).",
+            "GPU 0 is idle for 60% of an average step, the largest part of it while the host runs operators "
+            "(600 µs of 1.50 ms).",
         ),
     ],
 )
@@ -115,7 +115,7 @@ def test_where_copies_are_missing_the_device_may_be_busier() -> None:
     ("submitted", "sentence"),
     [
         (0.5, "GPU 0 is idle for 98% of the trace, while the host is in runtime calls (98.0 ns)."),
-        (0.51, "GPU 0 is idle for 98% of the trace; for 50.0 of 98.0 ns its next work is already submitted."),
+        (0.51, "GPU 0 is idle for 98% of the trace, with its next work already submitted for 50.0 of 98.0 ns."),
     ],
 )
 def test_a_host_that_has_submitted_the_next_work_is_not_the_cause(submitted: float, sentence: str) -> None:

@@ -149,8 +149,8 @@ CLAIMS = [
         served(replace(HEALTHY, faults={20: ("sampling", 300_000)})),
     ),
     Claim(
-        "{count} {hold} up requests that decode, by {mean} each.",
-        r"32 prefills hold up requests that decode, by 42\.0 ms each\.",
+        "{count} {hold} up decoding requests by {mean} each.",
+        r"32 prefills hold up decoding requests by 42\.0 ms each\.",
         served(SLOW_PROMPTS),
         "a prompt token costs a fortieth",
         served(QUICK_PROMPTS),
@@ -192,14 +192,14 @@ CLAIMS = [
     ),
     Claim(
         "The only iteration is {phase}{batch}.",
-        r"The only iteration is decode only, 2\.?0* requests\.",
+        r"The only iteration is decode only, with 2\.?0* requests\.",
         decoding(1),
         "there are two",
         decoding(2),
     ),
     Claim(
         "{first} of {count} {are} {phase}{batch}.",
-        r"115 of 164 iterations are decode only, 9\.55 requests on average\.",
+        r"115 of 164 iterations are decode only, with 9\.55 requests on average\.",
         served(HEALTHY),
         "fewer requests arrive",
         served(replace(HEALTHY, requests=30)),
@@ -226,9 +226,9 @@ CLAIMS = [
         labeled("execute_context_0(0)_generation_4(4)"),
     ),
     Claim(
-        "{engines} in this process {run} iterations on {threads} of {their} own; what follows is of the one with "
-        "most.",
-        r"1 other engine in this process runs iterations on 1 thread of its own; what follows is of the one with ",
+        "{engines} in this process {run} iterations on {threads} of {their} own; the rest is about the one with "
+        "most iterations.",
+        r"1 other engine in this process runs iterations on 1 thread of its own; the rest is about the one with ",
         together(HEALTHY, replace(HEALTHY, seed=2)),
         "it runs alone",
         together(HEALTHY),
@@ -249,8 +249,8 @@ CLAIMS = [
         served(HEALTHY),
     ),
     Claim(
-        "Even {chunk} prompt tokens take an iteration beyond {limit}, so smaller chunks only spread the wait.",
-        r"Even 64 prompt tokens take an iteration beyond 1\.53 ms, so smaller chunks only spread the wait\.",
+        "Even {chunk} prompt tokens push an iteration past {limit}, so smaller chunks only spread the wait.",
+        r"Even 64 prompt tokens push an iteration past 1\.53 ms, so smaller chunks only spread the wait\.",
         served(SLOW_PROMPTS),
         "a prompt token costs a fortieth",
         served(QUICK_PROMPTS),
@@ -300,8 +300,8 @@ CLAIMS = [
         beside((LOAD, 1.0), (OTHER, 1.0)),
     ),
     Claim(
-        "{ranks} are {engines} with batches of their own{rate}.",
-        r"2 ranks are 2 engines with batches of their own",
+        "{ranks} are {engines} with separate batches{rate}.",
+        r"2 ranks are 2 engines with separate batches",
         beside((LOAD, 1.0), (OTHER, 1.0)),
         "their batches are the same",
         beside((LOAD, 1.0), (LOAD, 1.0)),
@@ -338,9 +338,9 @@ CLAIMS = [
         by_origin(MM),
     ),
     Claim(
-        "{family} in {place} takes {time} of the {all} of kernels in an average {phase}iteration, more than any "
+        "{family} in {place} takes {time} of {all} of kernel time in an average {phase}iteration, more than any "
         "other known origin.",
-        r"Matrix product in aten::mm takes 100 µs of the 150 µs of kernels in an average decode iteration",
+        r"Matrix product in aten::mm takes 100 µs of 150 µs of kernel time in an average decode iteration",
         by_origin(MM, RELU),
         "the other operator takes longer",
         by_origin(MM, RELU.replace("relu 400 50", "relu 400 150")),

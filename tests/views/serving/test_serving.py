@@ -138,7 +138,7 @@ def test_other_traces_have_no_such_tab_and_a_new_form_is_named_in_trace_health()
 
 def test_chunks_are_not_called_unknown_where_even_the_smallest_takes_too_long() -> None:
     blocking = replace(HEALTHY, prefill_first=True, budget=8192, every=90_000, requests=60)
-    for per_token, words in ((40.0, "Even 64 prompt tokens take an iteration beyond "), (0.9, "Chunks of ")):
+    for per_token, words in ((40.0, "Even 64 prompt tokens push an iteration past "), (0.9, "Chunks of ")):
         trace, _ = serve(replace(blocking, law=(700, per_token, 24, 0.028)))
         advice = next(each for each in build(trace, NoParams()).advice if each.kind == "chunk_prefill")
         assert plain(advice.detail).startswith(words)

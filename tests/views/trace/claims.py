@@ -281,8 +281,8 @@ CLAIMS = [
         flows(LAUNCH.format(7), 1),
     ),
     Claim(
-        "Its timestamps put its start {early} before its launch: the clocks of host and device disagree.",
-        r"Its timestamps put its start 3\.00 µs before its launch: the clocks of host and device disagree\.",
+        "Its timestamps put its start {early} before its launch: the host and device clocks disagree.",
+        r"Its timestamps put its start 3\.00 µs before its launch: the host and device clocks disagree\.",
         flows(LAUNCH.format(7), 1),
         "it begins after the call",
         flows(LAUNCH.format(17), 1),

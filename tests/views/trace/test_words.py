@@ -211,7 +211,7 @@ def test_a_kernel_that_begins_before_its_launch_did_not_wait() -> None:
     gpu0  kernel        early         7   40   correlation=1 stream=7
     """)
     assert words(ask(trace, "trace/flows", event=1)["headline"]) == (
-        "Its timestamps put its start 3.00 µs before its launch: the clocks of host and device disagree."
+        "Its timestamps put its start 3.00 µs before its launch: the host and device clocks disagree."
     )
 
 

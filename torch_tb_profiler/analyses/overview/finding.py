@@ -137,9 +137,9 @@ def no_advice_reason(trace: Trace) -> str | None:
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     has_device_work = len(rows_of_kind(trace, *DEVICE_KINDS)) > 0
     if not has_device_work and len(calls):
-        return "the profiler did not record the device"
+        return "the profiler didn't record the device"
     if has_device_work and missing_kernels_reason(trace) is not None:
-        return "the profiler did not record the kernels"
+        return "the profiler didn't record the kernels"
     if missing_copies_reason(trace) is not None:
-        return "the profiler did not record the copies, so a device may be copying where it looks idle"
+        return "the profiler didn't record the copies, so a device may be copying where it looks idle"
     return None

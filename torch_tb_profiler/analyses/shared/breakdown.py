@@ -36,7 +36,7 @@ CATEGORIES = (
 )
 """Categories in order of priority: an instant counts for the first one that covers it."""
 
-MISSING_HOST = "the profiler did not record the host"
+MISSING_HOST = "the profiler didn't record the host"
 TRAINER_ONLY_REASON = "the trainer recorded its own loop; the PyTorch profiler did not run beside it"
 
 

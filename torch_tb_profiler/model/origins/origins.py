@@ -43,7 +43,7 @@ NO_NOTE = "its graph node has neither an annotation nor a launch stack, and the 
 NO_LAUNCH = "its launch was not recorded"
 NO_OPERATOR = "no operator encloses its launch"
 COMPILED_LAUNCH = "launched by compiled code outside of any operator"
-NO_MODULE = "launched outside of any `nn.Module` call"
+NO_MODULE = "launched outside any `nn.Module` call"
 NO_LINE = "no frame of the program encloses its launch"
 NOT_RECORDED = {
     "stacks": "no Python stacks were recorded",

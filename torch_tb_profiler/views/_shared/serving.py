@@ -156,7 +156,7 @@ def _rate_and_bottleneck(facts: ServingFacts) -> Text:
             return sentences(
                 text("{rate}.", rate=rate),
                 text(
-                    "{count} {hold} up requests that decode, by {mean} each.",
+                    "{count} {hold} up decoding requests by {mean} each.",
                     count=plural(len(blocks), "prefill"),
                     hold=agree(len(blocks), "holds", "hold"),
                     mean=format_duration(sum(stall.extra_ns for stall in blocks) / len(blocks)),

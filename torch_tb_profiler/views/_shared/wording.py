@@ -32,7 +32,7 @@ CAUSE_TEXTS = {
 """Cause of idle time -> what the device waits for, as the object of "waits for"."""
 
 
-UNEXPLAINED_WAIT = "calls that wait for something that isn't recorded"
+UNEXPLAINED_WAIT = "calls waiting for something unrecorded"
 """What is on the critical path where synchronization calls outlast all recorded work."""
 
 

@@ -291,11 +291,11 @@ def explanation(
     """
     if explained is None and missing_kernels is not None:
         return text(
-            "Only the host was recorded, so this is the time of its main thread with its waits for the device."
+            "Only the host was recorded, so this path follows its main thread, including its waits for the device."
         )
     if explained is None:
         return text(
-            "Only the host was recorded, so this is the time of its main thread. Waits on other threads or "
+            "Only the host was recorded, so this path follows its main thread. Waits on other threads or "
             "processes aren't recorded."
         )
     if _is_unknown(times_by_part(path), explained):
@@ -327,10 +327,9 @@ def explanation(
             parts.append(text("Kernels run at their roofline, so they can't be notably faster."))
         elif path.attainable_ns is not None:
             template = (
-                "Kernels and copies up to twice as fast (the roofline of kernels allows no more) would "
-                "save {saved}."
+                "Kernels and copies up to twice as fast (kernels within their roofline) would save {saved}."
                 if _copies_matter(path)
-                else "Kernels up to twice as fast (their roofline allows no more) would save {saved}."
+                else "Kernels up to twice as fast (within their roofline) would save {saved}."
             )
             parts.append(text(template, saved=format_duration(saved)))
         else:
@@ -368,7 +367,7 @@ def _step_time(path: PathSummary, ns: float) -> str:
 def _condition(path: PathSummary) -> str:
     """Return what a replay of one rank assumes: its collectives end as long after they start as they did."""
     communicates = any(each.name in ("communication", "rank_wait") for each in path.categories)
-    condition = " if communication takes as long" if communicates else ""
+    condition = " if communication time stays the same" if communicates else ""
     return f"{_AT_BEST}{condition}" if path.saves_at_most else condition
 
 

@@ -116,7 +116,7 @@ def headline(
             interval=_interval(step),
         ),
         text(
-            "Whether the change exceeds the {min_effect} that matter is unclear: {needed}",
+            "Whether the change exceeds the {min_effect} that matters is unclear: {needed}",
             min_effect=format_ratio(min_effect),
             needed=_needed_steps(step, several, noun, lower=True),
         ),

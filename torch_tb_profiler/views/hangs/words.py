@@ -135,7 +135,7 @@ def headline(found: HangDiagnosis) -> Text:
             return _mismatch(verdict, call, group)
         case "p2p_cycle" if call is not None and group is not None:
             return text(
-                "{ranks} wait for each other in {group}: each is in {operation}, and none can go on.",
+                "{ranks} wait for each other in {group}: each is in {operation}, and none can proceed.",
                 ranks=culprits,
                 group=name_group(group),
                 operation=shorten_name(call.operation),
@@ -188,7 +188,7 @@ def _unknown(verdict: HangVerdict) -> Text:
             call=name_call(verdict.call),
         )
     return text(
-        "{ranks} in {call}; for whom can't be seen in these dumps.",
+        "{ranks} in {call}; these dumps don't show for whom.",
         ranks=f"{plural(waiting, 'rank')} {agree(waiting, 'waits', 'wait')}",
         call=name_call(verdict.call),
     )
@@ -265,7 +265,7 @@ def explanation(found: HangDiagnosis, stacked: bool) -> Text:
         return text(
             "The oldest pending call was {age} old, less than {limit}."
             if timing.between_ns is None
-            else "The calls that were pending in the first dump have finished in the second.",
+            else "The calls that were pending in the first dump had finished by the second.",
             age=format_duration(timing.waited_ns),
             limit=format_duration(MIN_HANG_NS),
         )

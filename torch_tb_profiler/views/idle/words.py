@@ -174,7 +174,7 @@ def _queue_drains(payload: IdlePayload, main_cause: str, waits_unrecorded: bool)
     return text(
         "{share} of the idle time follows calls that drained the queue, {mostly} {call}.",
         share=share,
-        mostly="mostly" if 2 * calls[largest] > sum(calls.values()) else "above all",
+        mostly="mostly" if 2 * calls[largest] > sum(calls.values()) else "most of all",
         call=call,
     )
 

@@ -91,7 +91,7 @@ def elsewhere_sentence(device: str, held: int) -> Text:
     That is known only if the device refused the request, rather than a limit of the process.
     """
     return text(
-        "At least {held} of {device} were held outside of PyTorch's allocator then, likely by other processes, "
+        "At least {held} of {device} were held outside PyTorch's allocator then, likely by other processes, "
         "unless a limit of this process refused the request.",
         held=format_bytes(held, "down"),
         device=device,
@@ -150,7 +150,7 @@ def reserved_sentence(kind: str, reserved: ReservedRise, noun: str) -> Text:
     """
     return sentences(
         text(
-            "Reserved memory rises by {size} per {noun} while tensors use {used}: the allocator fragments.",
+            "Reserved memory rises by {size} per {noun} while tensors use {used}: memory is fragmented.",
             size=format_bytes(reserved.per_step),
             noun=noun,
             used=used_more(reserved.used),
@@ -238,7 +238,7 @@ def growth_headline(device: str, growth: DeviceGrowth, noun: str, where: str = "
         where=where,
         noun=noun,
         size=_leak_rate(device, growth),
-        most="" if len(growth.holders) == 1 else "mostly " if 2 * first.growth > total else "above all ",
+        most="" if len(growth.holders) == 1 else "mostly " if 2 * first.growth > total else "most of all ",
         name=_place(device, first),
     )
 

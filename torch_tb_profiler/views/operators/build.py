@@ -267,7 +267,7 @@ def build_origins(trace: Trace, params: OperatorRowParams) -> OperatorOriginsPay
     """Build what a row unfolds into; NotFoundError if the event is not a call in the table."""
     found = origins_in_calls(trace, _calls_of_row(trace, params))
     name = trace.strings[trace.events.name[params.event]]
-    missing = None if found else text("These calls launched nothing, and no compiled kernel is in them.")
+    missing = None if found else text("These calls launched nothing, and contain no compiled kernel.")
     return OperatorOriginsPayload(name, _origin_rows(found), missing)
 
 

@@ -142,7 +142,8 @@ def comparison_headline(base: OverlapTotals, candidate: OverlapTotals) -> Text:
         return text("One of the two sides has no iterations.")
     points = 100 * (candidate.overlap_ratio - base.overlap_ratio)
     return text(
-        "{candidate} of computation overlaps with communication, against {base} in the base run: {points} points.",
+        "{candidate} of computation overlaps with communication, compared with {base} in the base run: {points} "
+        "points.",
         candidate=format_ratio(candidate.overlap_ratio),
         base=format_ratio(base.overlap_ratio),
         points=f"{points:+.1f}".replace("-", MINUS),
@@ -153,7 +154,8 @@ def dips_headline(dips: OverlapDips) -> Text:
     """Say how many iterations have little overlap, and whether they coincide with throttling or full memory."""
     if not dips.iterations:
         return text(
-            "Dips of overlap need {least} iterations of a rank with any overlap.", least=str(MIN_ITERATIONS)
+            "Dips in overlap can be found once a rank has {least} iterations with any overlap.",
+            least=str(MIN_ITERATIONS),
         )
     if not dips.dips:
         return text("No iteration's overlap is below {share} of its rank's median.", share=format_ratio(DIP_RATIO))
@@ -170,12 +172,12 @@ def dips_headline(dips: OverlapDips) -> Text:
         return text(
             "Overlap dips in {count}, but not together with unusual readings: {names}.", count=count, names=names
         )
-    return text("Overlap dips in {count}. Why is unknown: {reason}.", count=count, reason=_no_signals(dips))
+    return text("Overlap dips in {count}. The cause is unknown: {reason}.", count=count, reason=_no_signals(dips))
 
 
 def _coincidence(evidence: SignalEvidence) -> Text:
     return text(
-        "{strength} evidence that dips of overlap coincide with {what} in {dips_with} of {dips}, "
+        "{strength} evidence that dips in overlap coincide with {what} in {dips_with} of {dips}, "
         "and in {others_with} of {others}.",
         strength="Strong" if evidence.strength == "strong" else "Weak",
         what=_COINCIDENCE[evidence.signal],

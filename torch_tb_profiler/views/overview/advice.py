@@ -60,7 +60,9 @@ def build_recommendation(
         "base": base,
         "device": device,
         "used": used_more(int(finding.value or 0)),
-        "overlap": " while nothing computes" if finding.on_device else "; operators on the host may run meanwhile",
+        "overlap": " without overlapping compute"
+        if finding.on_device
+        else "; operators on the host may run at the same time",
     }
     more = text(words.more, device=device) if _exceeds_measured(advice.gain) else ()
     return Recommendation(

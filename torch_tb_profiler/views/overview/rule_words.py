@@ -71,9 +71,9 @@ RULE_WORDS = {
     ),
     ("start_up", ""): RuleWords(
         "Record later steps to skip warm-up",
-        "For {time} of {base}, the {device} is idle during slow runtime calls, the longest {subject}{place}. Such "
-        "calls usually initialize something (a context, modules, the allocator's first blocks), so later steps "
-        "don't cost what is recorded here.",
+        "For {time} of {base}, the {device} is idle during slow runtime calls, the longest being {subject}{place}"
+        ". Such calls usually initialize something (a context, modules, the allocator's first blocks), so later "
+        "steps don't cost what is recorded here.",
         f"calls of a millisecond or more that most steps don't make, while no device works, cost {_COST}",
         "later steps make such calls, too.",
         "torch.profiler.schedule(wait=1, warmup=5, active=3)",
@@ -81,7 +81,7 @@ RULE_WORDS = {
     ("allocator", ""): RuleWords(
         "Stop cudaMalloc/cudaFree during training",
         "For {time} of {base}, the {device} is idle during calls that allocate or free driver memory ({count} in "
-        "the trace), the longest {subject}{place}.",
+        "the trace), the longest being {subject}{place}.",
         f"most of at least three steps allocate or free driver memory, which costs {_COST}",
         "each step calls torch.cuda.empty_cache(): then remove that call.",
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # in the environment",
@@ -93,20 +93,20 @@ RULE_WORDS = {
         f"idle time after calls that wait for the device, counted up to the length of each wait, costs {_COST}",
         "the host needs the value right away to decide what runs next.",
         "losses.append(loss.detach())  # and .item() once, after the loop",
-        "Without these waits, the host prepares the next launches while the {device} still works, so the saving "
-        "is larger than these gaps.",
+        "Without these waits, the host can prepare the next launches while the {device} is still working, so the "
+        "saving is larger than these gaps.",
     ),
     ("blocking_copies", ""): RuleWords(
         "Use non-blocking copies",
         "{count} calls in the trace wait for copies between host and {device}. Idle time until the next launch, "
-        "and copies to the host while nothing computes, cost {time} of {base}, most of all in {subject}{place}.",
+        "and copies to the host that overlap no compute, cost {time} of {base}, most of all in {subject}{place}.",
         "idle time after calls that wait for copies, counted up to the length of each wait, and copies to the "
         f"host that it waits for while no kernel runs, cost {_COST}",
         "the host needs the values right away to decide what runs next.",
         "batch = batch.to(device, non_blocking=True)  # from DataLoader(..., pin_memory=True)\n"
         "host.copy_(out, non_blocking=True); copied.record()  # host is pinned: read it after the event",
-        "Without these waits, the host prepares the next launches while the {device} still works, so the saving "
-        "is larger than that.",
+        "Without these waits, the host can prepare the next launches while the {device} is still working, so the "
+        "saving is larger than that.",
     ),
     ("host_code", "code"): RuleWords(
         "Move host work off the training loop",
@@ -168,17 +168,17 @@ RULE_WORDS = {
     ),
     ("pageable_copies", ""): RuleWords(
         "Copy from pinned memory",
-        "For {time} of {base}, copies from pageable memory to the {device} ({count} in the trace) run while "
-        "nothing computes. "
-        "Copies from pinned memory can overlap with kernels, and the host doesn't wait for them.",
+        "For {time} of {base}, copies from pageable memory to the {device} ({count} in the trace) run without "
+        "overlapping compute. Copies from pinned memory can overlap with kernels, and the host doesn't wait for "
+        "them.",
         f"copies from pageable memory to the device, while no kernel runs, cost {_COST}",
         "the very next kernel uses the data: then copy it a batch ahead.",
         "DataLoader(..., pin_memory=True); batch.to(device, non_blocking=True)",
-        more="Without waits in these copies, the host prepares the next launches while the {device} still works, "
-        "so the saving is larger than that.",
+        more="Without waits in these copies, the host can prepare the next launches while the {device} is still "
+        "working, so the saving is larger than that.",
     ),
     ("pinned_copies", ""): RuleWords(
-        "Copy the next batch on a stream of its own",
+        "Copy the next batch on a separate stream",
         "For {time} of {base}, copies from pinned memory ({count} in the trace) run on the stream of the kernels, "
         "which wait for them. On another stream they overlap with the kernels of the batch before.",
         f"copies from pinned memory to the device, on a stream that computes while no kernel runs, cost {_COST}",
@@ -276,8 +276,8 @@ RULE_WORDS = {
     ("late_rank", ""): RuleWords(
         "Find out why collectives are slow",
         "For {time} of {base}, collectives (the longest: {subject}) run longer than their size and other calls of "
-        "the same kind explain. Either they wait for another rank, or the network is slow; add the other ranks' "
-        "files to the run to see which.",
+        "the same kind would suggest. Either they wait for another rank, or the network is slow; add the other "
+        "ranks' files to the run to see which.",
         f"collectives take more than {LATE_RATIO} times the median of their kind, or move less than 4 GB/s; this "
         f"is more than half of the exposed communication and costs {_COST}",
         "the link between the ranks is that slow, or was set up in these steps.",
@@ -324,8 +324,8 @@ RULE_WORDS = {
     ),
     ("slow_products", "alignment"): RuleWords(
         "Make matrix sizes multiples of 8",
-        "{count} products in the trace run in kernels for unaligned operands, the longest {subject}{place}. At "
-        "peak speed, they would save {time} of {base}.",
+        "{count} products in the trace run in kernels for unaligned operands, the longest being {subject}{place}. "
+        "At peak speed, they would save {time} of {base}.",
         "matrix products on Tensor Cores run in kernels that load less than 16 bytes at once, because a size of "
         f"their inputs isn't a multiple of that; their time beyond the roofline costs {_COST}",
         "only one tensor per step has the odd size, or padding adds more work than aligned kernels save.",
@@ -333,9 +333,9 @@ RULE_WORDS = {
     ),
     ("slow_products", "older"): RuleWords(
         "Update PyTorch's CUDA version",
-        "All matrix products on Tensor Cores run in kernels made for an older GPU, the longest {subject}{place}. "
-        "Most likely PyTorch was built with a CUDA version that has none for this GPU. At peak speed they would "
-        "save {time} of {base}.",
+        "All matrix products on Tensor Cores run in kernels made for an older GPU, the longest being "
+        "{subject}{place}. Most likely PyTorch was built with a CUDA version that has none for this GPU. At peak "
+        "speed they would save {time} of {base}.",
         f"no product on Tensor Cores runs in a kernel named after the device's own generation; their time beyond "
         f"the roofline costs {_COST}",
         "PyTorch's CUDA version is made for this GPU already: then its library chose these kernels.",

@@ -154,7 +154,7 @@ def step_sentence(
     share = Phrase(f"{most} of {base}", link("trace"))
     if submitted > SUBMITTED_SHARE:
         return text(
-            "{device} idle for {share}; for {part} its next work is already submitted.",
+            "{device} idle for {share}, with its next work already submitted for {part}.",
             device=_idle_subject(kind, ids),
             share=share,
             part=Phrase(_part_of(submitted * idle, idle), link("idle")),
@@ -167,7 +167,7 @@ def step_sentence(
         )
     verb, activity = _HOST_ACTIVITIES[cause]
     part = _part_of(times[cause], idle)
-    mostly = "mainly " if times[cause] > 0.5 * idle else "above all "
+    mostly = "mainly " if times[cause] > 0.5 * idle else "the largest part of it "
     return text(
         "{device} idle for {share}, {mainly}while the host {verb}{activity} ({part}).",
         device=_idle_subject(kind, ids),

@@ -114,7 +114,7 @@ def _headline(work: list[IterationWork], phase: str | None, count: int, total: i
     unknown = next((each.reason for each in work if not (each.module or each.operator) and each.reason), None)
     return sentences(
         text(
-            "{family} in {place} takes {time} of the {all} of kernels in an average {phase}iteration, more than "
+            "{family} in {place} takes {time} of {all} of kernel time in an average {phase}iteration, more than "
             "any other known origin.",
             family=Phrase(capitalize(named.family), link("trace", event=str(named.longest))),
             place=named.module or named.operator or "",

@@ -131,7 +131,7 @@ def _headline(
         )
     else:
         what = text(
-            "{ranks} are {engines} with batches of their own{rate}.",
+            "{ranks} are {engines} with separate batches{rate}.",
             ranks=plural(len(read), "rank"),
             engines=plural(len(engines), "engine"),
             rate=rate,

@@ -58,7 +58,7 @@ def details(facts: ServingFacts) -> Text:
     found, count = facts.found, len(facts.found)
     first = facts.phases[0]
     mean = facts.rates.requests
-    batch = "" if mean is None else f", {format_number(mean[0])} requests{' on average' if count > 1 else ''}"
+    batch = "" if mean is None else f", with {format_number(mean[0])} requests{' on average' if count > 1 else ''}"
     return sentences(
         text("The only iteration is {phase}{batch}.", phase=_PHASE_TEXTS[first.phase], batch=batch)
         if count == 1
@@ -90,8 +90,8 @@ def _other_engines(facts: ServingFacts) -> Text:
     if count == 0:
         return ()
     return text(
-        "{engines} in this process {run} iterations on {threads} of {their} own; what follows is of the one with "
-        "most.",
+        "{engines} in this process {run} iterations on {threads} of {their} own; the rest is about the one with "
+        "most iterations.",
         engines=plural(count, "other engine"),
         run=agree(count, "runs", "run"),
         threads=plural(count, "thread"),
@@ -167,7 +167,7 @@ def _payoff(advice: ServingAdvice, facts: ServingFacts) -> Text:
             return text("Payoff not estimated: what a prompt token costs isn't known from this trace.")
         if advice.chunk == 0:
             return text(
-                "Even {chunk} prompt tokens take an iteration beyond {limit}, so smaller chunks only spread the "
+                "Even {chunk} prompt tokens push an iteration past {limit}, so smaller chunks only spread the "
                 "wait.",
                 chunk=str(CHUNK_STEP),
                 limit=format_duration(advice.limit_ns),

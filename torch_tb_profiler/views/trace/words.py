@@ -231,7 +231,7 @@ def _queue_delay(delay: int | None) -> Text:
         return ()
     if delay < 0:
         return text(
-            "Its timestamps put its start {early} before its launch: the clocks of host and device disagree.",
+            "Its timestamps put its start {early} before its launch: the host and device clocks disagree.",
             early=format_duration(-delay),
         )
     return text("It waited {delay} in the queue.", delay=format_duration(delay))

@@ -25,7 +25,7 @@ export function MemoryOperations({ rows, onOpen }: Props) {
         title: 'Bytes',
         kind: 'bytes',
         value: row => row.bytes,
-        reason: 'The profiler did not record the bytes.',
+        reason: 'The profiler didn’t record the bytes.',
       },
       {
         id: 'total_ns',
@@ -42,7 +42,7 @@ export function MemoryOperations({ rows, onOpen }: Props) {
         kind: 'rate',
         term: 'bandwidth',
         value: row => row.bandwidth,
-        reason: 'The profiler did not record the bytes.',
+        reason: 'The profiler didn’t record the bytes.',
         width: 116,
       },
     ],

@@ -125,7 +125,7 @@ def shared_cause_sentence(comparison: RankComparison, found: LateInTurn, cost: f
         return sentences(
             costs,
             text(
-                "The late rank spends it in {kernels}: give each rank as much work in each {noun}.",
+                "The late rank spends it in {kernels}: give every rank the same amount of work in each {noun}.",
                 noun=noun,
                 kernels=found.name or "kernels",
             ),

@@ -190,7 +190,7 @@ def growth_summary(growth: SnapshotGrowth, leaking: str | None, rising: str | No
     if growth.reserved is not None:
         found.append(
             text(
-                "Reserved memory rises by {size} per {noun} while tensors use {used}: the allocator fragments.",
+                "Reserved memory rises by {size} per {noun} while tensors use {used}: memory is fragmented.",
                 size=format_bytes(growth.reserved.per_step),
                 noun=growth.noun,
                 used=used_more(growth.reserved.used),
@@ -230,7 +230,7 @@ def _remedies(
             elsewhere = others is not None and others >= missing + MAX_CONTEXT_BYTES
             if others is not None and elsewhere:
                 yield text(
-                    "Stop what else runs on this GPU: {size} are held outside of this process's allocator.",
+                    "Stop other processes on this GPU: {size} are held outside this process's allocator.",
                     size=format_bytes(others),
                 )
             if failure.size > reachable and not elsewhere:
