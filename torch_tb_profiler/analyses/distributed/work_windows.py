@@ -89,7 +89,8 @@ def work_windows(job: DistributedJob) -> WorkWindows:
     ready = _ready_times(start, begin, stalls_within, stalled, queued, windows, at_the_latest)
     sooner = np.flatnonzero(ready != start)
     stalled_before[sooner] = covered_time_before(stalled, ready[sooner])
-    begin = np.where(first, begin, np.roll(ready, 1))
+    # A message may be ready before another one that starts sooner, on the stream of the other direction.
+    begin = np.where(first, begin, np.roll(np.maximum.accumulate(ready), 1))
     work = np.maximum(ready - begin - _stalls_within(stalled_before, first, stalled_first), 0)
     typical = _typical_work(work, windows, job, rows)
     return WorkWindows(rows, work, typical, stall, start - ready, previous, windows.which)
@@ -152,7 +153,7 @@ def _stalls_within(stalled_before: Int64, first: Bool, stalled_first: Int64) -> 
     stalled_before  ns of stalls before the end of each window, where the next one begins
     stalled_first   ns of stalls before the start of each rank's first window
     """
-    before_begin = np.roll(stalled_before, 1)
+    before_begin = np.roll(np.maximum.accumulate(stalled_before), 1)
     before_begin[first] = stalled_first
     within: Int64 = np.maximum(stalled_before - before_begin, 0)
     return within
