@@ -41,10 +41,10 @@ def test_the_device_is_the_cause_if_kernels_make_up_half_of_the_difference(
         busy=200,
         median_busy=100,
         excess=100,
-        categories=[RankTime("kernel", kernels, 0), RankTime("cpu_exec", 100 - kernels, 0)],
-        host=[RankTime("prepare_batch", 100 - kernels, 0)],
+        categories=[RankTime("kernel", kernels, 0, 0), RankTime("cpu_exec", 100 - kernels, 0, 0)],
+        host=[RankTime("prepare_batch", 100 - kernels, 0, 0)],
         frames=[],
-        kernels=[RankTime("extra_kernel", kernels, 0)],
+        kernels=[RankTime("extra_kernel", kernels, 0, 0)],
         short_names={},
     )
     cause = find_work_cause(comparison, row)

@@ -92,9 +92,10 @@ def _judge_cause_of_turns(match: re.Match[str], context: Context) -> str | None:
         each.kernel if each.kind == "larger" else WORK_NAMES[each.kind] for each in context.plan.late_at_times
     }
     said = match.groupdict().get("kernel") or match.groupdict().get("name")
-    if said is None:
-        return f"it is {kinds}"
-    return None if len(kinds) == 1 and re.search(kinds.pop(), said) else f"it is {kinds}"
+    if said == "kernels" and {each.kind for each in context.plan.late_at_times} == {"larger"}:
+        return None
+    named = said is not None and len(kinds) == 1 and re.search(min(kinds), said)
+    return None if named else f"it is {kinds}"
 
 
 CAUSE_RULES: tuple[tuple[str, Check], ...] = (

@@ -199,7 +199,10 @@ def _is_notable(cost: float, truth: JobTruth) -> bool:
 def _missed(truth: JobTruth, said: str) -> Iterator[str]:
     """Yield the planted causes that no surface names."""
     plan = truth.plan
-    for cause in plan.causes if _is_notable(truth.cause_cost, truth) else ():
+    causes = plan.causes if _is_notable(truth.cause_cost, truth) else ()
+    # Where one is notable by itself, the others need not be named for the little that they cost.
+    alone = [cause for cause in causes if len(causes) > 1 and _is_notable(truth.cost_of({cause.rank}), truth)]
+    for cause in alone or causes:
         rank = cause.rank
         is_named = "is a|are|may be|has a slower|have slower" if cause.kind == "device" else "is a|are|may be"
         named = re.search(rf"Ranks? [\d, and]*\b{rank}\b[\d, and]*(?: of \S+)? (?:{is_named})", said)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.simulation.simulator import Delay, Simulation, ddp
+from tests.support.simulation.simulator import Action, Delay, SimulatedKernel, Simulation, Sync, ddp
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.distributed.build import build
@@ -45,14 +45,34 @@ def test_kernels_that_have_more_work_in_turn_are_named_and_are_no_garbage_collec
 
 @pytest.mark.parametrize(("ranks", "us"), [((2,), 5000), ((2, 2, 2, 0), 5000), ((0, 2, 1, 3), 300)])
 def test_one_rank_or_too_little_is_no_turn(ranks: tuple[int, ...], us: float) -> None:
-    assert "in turn" not in plain(view("stall", ranks, us).headline)
+    assert "take turns" not in plain(view("stall", ranks, us).headline)
+
+
+@pytest.mark.parametrize(("share", "is_turn"), [(0.06, True), (0.04, False)])
+def test_lateness_in_turn_counts_from_a_twentieth_of_a_step(share: float, is_turn: bool) -> None:
+    step_us = 10_300.0
+    assert ("take turns" in plain(view("stall", (0, 2, 1, 3), share * step_us).headline)) == is_turn
+
+
+def test_a_kernel_that_a_window_does_not_list_is_not_one_that_it_lacks() -> None:
+    """Windows list five of seven kernels: the fifth is now one, now the other of two that take as long."""
+    delays = [
+        Delay("larger", rank, kernel="gemm", factor=1.45, steps=(step,)) for step, rank in enumerate((0, 2, 1, 3))
+    ]
+    last: list[Action] = [SimulatedKernel("adam", 700), SimulatedKernel("clip_norm", 700), Sync()]
+    programs = [[*program[:-2], *last] for program in ddp(4)]
+    payload = build(Simulation(programs, steps=4, delays=delays, jitter=0.01).run().members(), NoParams())
+    assert "The late rank spends it in gemm" in plain(payload.explanation)
+    assert {activity.kernels[0].name for activity in payload.meanwhile} == {"gemm"}
+    rows = {(row.name, row.median_ns is None) for each in payload.meanwhile for row in each.kernels}
+    assert ("adam", True) in rows and ("gemm", False) in rows
 
 
 def test_a_rank_that_is_late_more_often_than_all_others_is_not_late_in_turn() -> None:
     late = {0: 2, 1: 2, 2: 2, 3: 2, 4: 0, 5: 1, 6: 3}
     delays = [Delay("stall", rank, us=5000, steps=(step,)) for step, rank in late.items()]
     payload = build(Simulation(ddp(4), steps=12, delays=delays, jitter=0.01).run().members(), NoParams())
-    assert "in turn" not in plain(payload.headline)
+    assert "take turns" not in plain(payload.headline)
 
 
 def test_two_ranks_that_take_turns_are_not_called_balanced_where_one_is_late_once_more() -> None:

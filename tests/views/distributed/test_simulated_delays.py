@@ -13,7 +13,9 @@ from tests.support.simulation.simulator import (
     Collective,
     Delay,
     Host,
+    SimulatedKernel,
     Simulation,
+    Sync,
     ddp,
     fsdp,
     pipeline,
@@ -235,6 +237,18 @@ def test_larger_kernels_are_more_work_and_no_slower_device() -> None:
         payload
     )
     assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
+
+
+def test_a_kernel_that_other_ranks_do_not_list_takes_no_longer_there_than_what_they_list() -> None:
+    """Each window lists five kernels: of the last two, the others list the one that takes as long."""
+    last: list[Action] = [SimulatedKernel("adam", 700), SimulatedKernel("clip_norm", 700), Sync()]
+    programs = [[*program[:-2], *last] for program in ddp(4)]
+    late = Delay("larger", 1, kernel="clip_norm", factor=2)
+    payload = view(Simulation(programs, steps=6, delays=[late], jitter=0.01))
+    assert "device spends 1.17 ms per step in clip_norm; the median rank's spends at most 587 µs." in sentences(
+        payload
+    )
+    assert plain(payload.stragglers[0].why) == "at least 587 µs more in clip_norm"
 
 
 def test_a_python_frame_is_the_cause_and_the_operator_in_it_is_said() -> None:

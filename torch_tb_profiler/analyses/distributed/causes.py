@@ -65,7 +65,8 @@ class StragglerCause(msgspec.Struct, frozen=True):
             the overview
     where   host: `name` is an operator or annotation; frame: a Python frame of user code; device: a kernel;
             category: a category of the overview
-    median  None if it is not among the median rank's largest
+    median  None if it is not among the median rank's largest before each of these collectives
+    excess  beyond the median rank, at least
     collective  an example: the collective for which the rank was latest
     ratio   of a slower device: time of its kernels over that of the same kernels on the median rank
     resized  of more work: the kernel whose size shows it, None if the rank runs additional kernels
@@ -80,6 +81,7 @@ class StragglerCause(msgspec.Struct, frozen=True):
     name: str
     time: float
     median: float | None
+    excess: float
     collective: int | None
     ratio: float | None = None
     operator: str | None = None
@@ -102,7 +104,9 @@ def find_cause(
 ) -> StragglerCause | None:
     """Return why a rank of `suspect` is late, None if its activity is not recorded."""
     if suspect.reason == "transfer":
-        return StragglerCause("slower_link", member, "category", "communication", suspect.cost, None, None)
+        return StragglerCause(
+            "slower_link", member, "category", "communication", suspect.cost, None, suspect.cost, None
+        )
     activity = next((activity for activity in activities if activity.member == member), None)
     return None if activity is None else find_work_cause(comparison, activity)
 
@@ -116,9 +120,16 @@ def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> 
     on_device = kernel.excess >= MIN_DEVICE_SHARE * activity.excess
     speed = _kernel_speed(comparison.job, member) if on_device else None
     if speed is not None and speed.uniform:
-        typical = (kernel.median or 0) / steps
         return StragglerCause(
-            "slower_device", member, "device", "kernel", kernel.time / steps, typical, latest, speed.ratio
+            kind="slower_device",
+            member=member,
+            where="device",
+            name="kernel",
+            time=kernel.time / steps,
+            median=kernel.most / steps,
+            excess=kernel.excess / steps,
+            collective=latest,
+            ratio=speed.ratio,
         )
     extra = activity.excess / steps
     resized = find_resized_kernel(comparison.job, member, extra) if on_device else None
@@ -146,6 +157,7 @@ def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> 
             name=named.name,
             time=named.time / steps,
             median=None if named.median is None else named.median / steps,
+            excess=named.excess / steps,
             collective=latest,
             operator=operator,
             short_name=activity.short_names.get(named.name) if where == "device" else None,
@@ -153,9 +165,9 @@ def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> 
             divisible=divisible and resized is not None,
         )
     category = max(activity.categories, key=lambda category: category.excess)
-    time, typical = category.time / steps, (category.median or 0) / steps
+    time, typical, excess = (each / steps for each in (category.time, category.most, category.excess))
     category_kind = _CATEGORY_CAUSES.get(category.name, "other")
-    return StragglerCause(category_kind, member, "category", category.name, time, typical, latest)
+    return StragglerCause(category_kind, member, "category", category.name, time, typical, excess, latest)
 
 
 def find_slower_devices(job: DistributedJob) -> SlowerDevices | None:

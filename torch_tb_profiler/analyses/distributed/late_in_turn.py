@@ -15,15 +15,18 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
-from torch_tb_profiler.analyses.distributed.late_once import MIN_EVENT_SHARE, excess_by_step, judged_steps
+from torch_tb_profiler.analyses.distributed.late_once import excess_by_step, judged_steps
 from torch_tb_profiler.analyses.distributed.stragglers import StragglerActivity
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 
 MIN_LATE_STEPS, MIN_LATE_SHARE = 4, 0.5
 """Fewest steps, and the smallest share of all, in which some rank is late by far,"""
 
+MIN_TURN_SHARE = 0.05
+"""as the latest rank exceeds what is typical by at least this share of a step"""
+
 MIN_LATENESS_RATIO = 3.0
-"""as the latest rank exceeds what is typical by at least this many times what the second one does."""
+"""and by at least this many times what the second one does."""
 
 MIN_LATE_RANKS = 3
 """Fewest ranks that are late in turn; with two ranks both."""
@@ -66,7 +69,7 @@ def find_late_in_turn(
         return None
     ordered = np.sort(excess, axis=0)
     first, second = ordered[-1], ordered[-2]
-    is_late = (first >= MIN_EVENT_SHARE * step_ns) & (first >= MIN_LATENESS_RATIO * second) & (first > 0)
+    is_late = (first >= MIN_TURN_SHARE * step_ns) & (first >= MIN_LATENESS_RATIO * second) & (first > 0)
     count = int(is_late.sum())
     times_late = np.bincount(excess.argmax(axis=0)[is_late], minlength=len(excess))
     ranks = int((times_late > 0).sum())

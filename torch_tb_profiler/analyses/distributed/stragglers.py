@@ -6,7 +6,8 @@ lateness is its delay. Not every delay costs, as others may compute in the meant
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import StragglerCosts
 from torch_tb_profiler.analyses.distributed.job import DistributedJob, RankDetailsCache
+from torch_tb_profiler.analyses.distributed.rank_summary import MAX_KERNELS, RankSummary
 from torch_tb_profiler.analyses.distributed.waiting import Arrivals, WaitingSplit
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, windows_of_ranks
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
@@ -127,17 +129,19 @@ class RankTime(msgspec.Struct, frozen=True):
 
     name    category, operator, frame, or kernel
     time    ns on the straggler
-    median  ns on the median rank, None if it isn't among that rank's largest
+    median  ns on the median rank, None if it isn't among that rank's largest in every window
+    most    ns on the median rank at most
     """
 
     name: str
     time: int
     median: int | None
+    most: int
 
     @property
     def excess(self) -> int:
-        """ns that the straggler spends more than the median rank."""
-        return self.time - (self.median or 0)
+        """ns that the straggler spends more than the median rank, at least."""
+        return self.time - self.most
 
 
 class StragglerActivity(msgspec.Struct, frozen=True):
@@ -197,6 +201,15 @@ def _rank_activity(
         for sums, positions in ((straggler, mine), (median, others)):
             for i in positions.tolist():
                 sums.add(int(work.rows[i]), int(work.work[i]))
+
+    def code_limit(other: int, name: str) -> int | None:
+        """Assume that a rank that lists a name in no window at all runs nothing of that name."""
+        return None if name in details.of_rank(other).names else 0
+
+    def kernel_limit(other: int, name: str) -> int | None:
+        known = _kernel_limit(comparison.sources[other].summary, name)
+        return code_limit(other, name) if known is None else known
+
     categories = zip(CATEGORIES, straggler.categories.tolist(), median.categories.tolist(), strict=True)
     return StragglerActivity(
         member=member,
@@ -206,10 +219,10 @@ def _rank_activity(
         busy=straggler.total,
         median_busy=median.total,
         excess=int(excess[largest].sum()),
-        categories=[RankTime(*row) for row in categories],
-        host=_by_excess(straggler.host, median.host),
-        frames=_by_excess(straggler.frames, median.frames),
-        kernels=_by_excess(straggler.kernels, median.kernels),
+        categories=[RankTime(name, time, typical, typical) for name, time, typical in categories],
+        host=_by_excess(straggler.host, median.host, code_limit),
+        frames=_by_excess(straggler.frames, median.frames, code_limit),
+        kernels=_by_excess(straggler.kernels, median.kernels, kernel_limit),
         short_names=details.of_rank(member).short_names,
     )
 
@@ -221,9 +234,21 @@ def _largest_positions(excess: Int64) -> Int64:
     return order[: int(np.searchsorted(reached, EXCESS_COVERAGE * reached[-1])) + 1] if len(order) else order
 
 
-def _by_excess(times: Mapping[str, int], medians: Mapping[str, int]) -> list[RankTime]:
-    rows = [RankTime(name, time, medians.get(name)) for name, time in times.items()]
+def _by_excess(straggler: _NameSums, median: _NameSums, limit: Callable[[int, str], int | None]) -> list[RankTime]:
+    """Return the times by name, largest difference first; `limit`: see `_NameSums.most`."""
+    rows = []
+    for name, time in straggler.times.items():
+        known, most = median.times.get(name), median.most(name, limit)
+        rows.append(RankTime(name, time, known if known == most else None, most))
     return sorted(rows, key=lambda row: -row.excess)
+
+
+def _kernel_limit(summary: RankSummary, name: str) -> int | None:
+    """Return the ns of a kernel in the trace of a rank, None if its summary doesn't have all of them."""
+    if len(summary.kernels) >= MAX_KERNELS:
+        return None
+    times = [total.time for total in summary.kernels if summary.names[total.name] == name]
+    return sum(times) if times else None  # copies are none of them
 
 
 class _ComparedWindows:
@@ -270,6 +295,39 @@ class _ComparedWindows:
         return mine, inside[self._member[inside] == numbers[middle]]
 
 
+class _NameSums:
+    """Sums over windows of the time in the names that each window lists, those with most time.
+
+    A name that a window doesn't list takes no longer in it than the last one that it lists, if it lists as many as
+    it can.
+    """
+
+    def __init__(self) -> None:
+        self.times: dict[str, int] = {}
+        self._last_times: Counter[int] = Counter()
+        self._last_where_listed: Counter[tuple[int, str]] = Counter()
+
+    def add(self, member: int, names: Sequence[str], codes: Sequence[int], times: Sequence[int]) -> None:
+        """Add what a window of a rank lists: codes of names, -1 where it lists fewer than it can, and times."""
+        last = times[-1] if codes[-1] >= 0 else 0
+        self._last_times[member] += last
+        for code, time in zip(codes, times, strict=True):
+            if code >= 0:
+                self.times[names[code]] = self.times.get(names[code], 0) + time
+                self._last_where_listed[member, names[code]] += last
+
+    def most(self, name: str, limit: Callable[[int, str], int | None]) -> int:
+        """Return the most that a name can take in all windows.
+
+        limit  (rank, name) -> what the name takes at most where the rank's windows don't list it, None if unknown
+        """
+        most = self.times.get(name, 0)
+        for member, last_times in self._last_times.items():
+            beyond, known = last_times - self._last_where_listed[member, name], limit(member, name)
+            most += beyond if known is None else min(beyond, known)
+        return most
+
+
 class _ActivitySums:
     """Sums over the windows before some operations."""
 
@@ -277,14 +335,13 @@ class _ActivitySums:
         self._job, self._details = job, details
         self.total = 0
         self.categories = np.zeros(len(CATEGORIES), np.int64)
-        self.host: dict[str, int] = {}
-        self.frames: dict[str, int] = {}
-        self.kernels: dict[str, int] = {}
+        self.host, self.frames, self.kernels = _NameSums(), _NameSums(), _NameSums()
 
     def add(self, row: int, work: int) -> None:
         """Add the window of one operation, without the time in which the rank stalled for communication."""
         cell = self._details.of_operation(row)
-        names = self._details.of_rank(int(self._job.table.member[row])).names
+        member = int(self._job.table.member[row])
+        names = self._details.of_rank(member).names
         categories = cell["categories"].copy()
         stalled = min(int(self._job.table.window[row]) - work, int(categories[_COMMUNICATION]))
         categories[_COMMUNICATION] -= max(stalled, 0)
@@ -295,6 +352,4 @@ class _ActivitySums:
             (self.frames, cell["frames"], cell["frame_ns"]),
             (self.kernels, cell["kernels"], cell["kernel_ns"]),
         ):
-            for code, time in zip(codes.tolist(), times.tolist(), strict=True):
-                if code >= 0:
-                    sums[names[code]] = sums.get(names[code], 0) + time
+            sums.add(member, names, codes.tolist(), times.tolist())

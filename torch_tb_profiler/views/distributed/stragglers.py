@@ -237,7 +237,7 @@ def build_activity(comparison: RankComparison, rows: Sequence[StragglerActivity]
             categories=_rank_times(row.categories, {}),
             host=_rank_times(row.host, {}),
             frames=[
-                RankTimeRow(frame.name, shorten_frame(frame.name), frame.time, frame.median)
+                RankTimeRow(frame.name, shorten_frame(frame.name), frame.time, frame.median, frame.most)
                 for frame in row.frames
             ],
             kernels=_rank_times(row.kernels, row.short_names),
@@ -247,7 +247,9 @@ def build_activity(comparison: RankComparison, rows: Sequence[StragglerActivity]
 
 
 def _rank_times(rows: Iterable[RankTime], short_names: Mapping[str, str]) -> list[RankTimeRow]:
-    return [RankTimeRow(row.name, short_names.get(row.name, row.name), row.time, row.median) for row in rows]
+    return [
+        RankTimeRow(row.name, short_names.get(row.name, row.name), row.time, row.median, row.most) for row in rows
+    ]
 
 
 def _activity_sentence(row: StragglerActivity, noun: str) -> Text:

@@ -214,7 +214,7 @@ def _repeats_cause(advice: Recommendation, verdict: StragglerVerdict, position: 
     if cause.kind != "host":
         return False
     if advice.id == "launch_bound":
-        return cause.time - (cause.median or 0.0) <= LONG_STRETCH_NS
+        return cause.excess <= LONG_STRETCH_NS
     function = cause.name.rpartition(": ")[2]
     names = [name for name in (function, cause.operator) if name]
     return advice.id in ("host_code", "short_code") and any(name in plain(advice.text) for name in names)

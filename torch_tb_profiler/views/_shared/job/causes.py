@@ -26,6 +26,9 @@ from torch_tb_profiler.views._shared.text import (
 MIN_MEDIAN_NS = 1_000
 """A shorter time of the median rank, ns per step, is what rounding leaves."""
 
+MIN_MOST_RATIO = 0.05
+"""What the median rank spends at most isn't said if it is less than this ratio of the late rank's time."""
+
 MAX_SIZE_LENGTH = 60
 """Most characters of a kernel's grid and inputs."""
 
@@ -60,8 +63,7 @@ def cause_sentence(comparison: RankComparison, cause: StragglerCause, per_step: 
             other=other,
             ratio=Phrase(f"{cause.ratio:.2f}", evidence),
         )
-    is_known = cause.median is not None and cause.median >= MIN_MEDIAN_NS
-    time, median = format_duration(cause.time), format_duration(cause.median) if is_known else "less"
+    time, median = format_duration(cause.time), _median_time(cause)
     if cause.where == "category":
         return text(
             "Before it arrives, {rank} spends {time} {per_step} {doing}; {other} spends {median}.",
@@ -218,6 +220,14 @@ def _differing_dimensions(size: str, other: str) -> str:
     return f"[{max(pairs, key=ratio)[0]}]"
 
 
+def _median_time(cause: StragglerCause) -> str:
+    """Return how long the median rank spends in what makes a rank late; "less" where that is next to nothing."""
+    if cause.median is not None:
+        return format_duration(cause.median) if cause.median >= MIN_MEDIAN_NS else "less"
+    most = cause.time - cause.excess
+    return f"at most {format_duration(most, 'up')}" if most >= MIN_MOST_RATIO * cause.time else "less"
+
+
 def cause_cell(cause: StragglerCause) -> Text:
     """Return the evidence alone, as the cell of a table."""
     evidence = _collective_link(cause)
@@ -225,7 +235,9 @@ def cause_cell(cause: StragglerCause) -> Text:
         return text("its collectives take longer to transfer than the same ones on other ranks")
     if cause.kind == "slower_device":
         return text("the same kernels take {ratio} × the median", ratio=Phrase(f"{cause.ratio:.2f}", evidence))
-    more = format_duration(cause.time - (cause.median or 0))
+    more = format_duration(cause.excess)
+    if cause.median is None and more != format_duration(cause.time):
+        more = f"at least {format_duration(cause.excess, 'down')}"
     if cause.where == "category":
         return text("{more} more {doing}", more=Phrase(more, evidence), doing=_CATEGORY_TEXTS[cause.name])
     return text("{more} more in {name}", more=more, name=Phrase(_cause_name(cause), evidence))

@@ -122,13 +122,15 @@ class RankTimeRow(msgspec.Struct, frozen=True):
     """Time by name: on the late rank, and on the median rank before the same collectives.
 
     short_name  kernels: as in the rank's Kernels view; frames: `prepare_batch (train.py:42)`; else the name
-    median_ns   null if it isn't among the largest of the median rank, so it is less than those
+    median_ns   null if it isn't among the largest of the median rank in every window, so it is less than those
+    most_ns     what the median rank spends at most
     """
 
     name: str
     short_name: str
     time_ns: int
     median_ns: int | None
+    most_ns: int
 
 
 class StragglerActivityRow(msgspec.Struct, frozen=True):
