@@ -260,6 +260,20 @@ def offloaded(sent: int, to: str = "Pinned", update: int = 12) -> Document:
     return {**content, "traceEvents": [event(mark), event(sending.format(sent)), *content["traceEvents"]]}
 
 
+def sent_gradients(size: int) -> Document:
+    """`reading` of so many bytes, of which an optimizer on the host then sends back 4000."""
+    content = reading("Pageable")
+    for each in content["traceEvents"]:
+        if "DtoH" in each["name"]:
+            each["args"]["bytes"] = size
+    lines = (
+        "host user_annotation Optimizer.step#DeepSpeedCPUAdam.step 5100 600",
+        "host cuda_runtime cudaMemcpyAsync 5200 5 correlation=9",
+        "gpu0 gpu_memcpy Memcpy~HtoD~(Pinned~->~Device) 5205 20 correlation=9 stream=9 bytes=4000",
+    )
+    return {**content, "traceEvents": [*content["traceEvents"], *map(event, lines)]}
+
+
 def cpu_optimizer(parameters: int, name: str = "Optimizer.step#AdamW.step", others: int = 500) -> Document:
     """An operator of 100 us for each parameter, and one of `others` us for all."""
     calls = [f"host cpu_op aten::lerp_ {1000 + 100 * i} 90" for i in range(parameters)]
@@ -357,6 +371,7 @@ RULES: dict[tuple[str, str], Three] = {
     ),
     ("synchronization", ""): Three(draw_waits(5_990, *ITEM), draw_waits(500, *ITEM), draw_waits(5_990)),
     ("blocking_copies", ""): Three(reading("Pageable"), reading("Pinned"), draw_waits(5_990, *ITEM)),
+    ("blocking_copies", "offload"): Three(sent_gradients(4000), sent_gradients(4001), reading("Pageable")),
     ("host_code", "code"): Three(
         draw_long_wait("host user_annotation prepare 100 4443"),
         draw_long_wait("host user_annotation prepare 100 4442"),
@@ -385,6 +400,9 @@ RULES: dict[tuple[str, str], Three] = {
     ),
     ("pageable_copies", ""): Three(
         draw_copies("Pageable", 5_000), draw_copies("Pinned", 5_000), draw_copies("Pageable", 500)
+    ),
+    ("pageable_copies", "offload"): Three(
+        offloaded(4000, "Pageable"), offloaded(4001, "Pageable"), offloaded(4000)
     ),
     ("pinned_copies", ""): Three(serial_copy("Pinned"), serial_copy("Pageable"), serial_copy("Pinned", stream=8)),
     ("pinned_copies", "offload"): Three(offloaded(4000), offloaded(4001), offloaded(4000, "Pageable")),

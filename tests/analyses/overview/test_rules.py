@@ -113,6 +113,26 @@ def test_what_a_later_step_copies_is_a_batch_though_it_has_the_size_of_gradients
     assert ("pinned_copies", "") in list_advice(document)
 
 
+def test_copies_of_an_offloaded_optimizer_are_no_parameters_that_it_steps_one_by_one() -> None:
+    """Eight copies in its step come back whichever way it computes; eight kernels don't."""
+    mark = "host user_annotation Optimizer.step#DeepSpeedCPUAdam.step 5000 4000"
+
+    def stepping(kind: str, name: str) -> Document:
+        lines = [work(10, 3_000, 5, 1), mark]
+        for number in range(8):
+            at = 5_010 + 400 * number
+            lines += [
+                f"host cpu_op aten::copy_ {at} 300",
+                f"host cuda_runtime cudaMemcpyAsync {at + 200} 90 correlation={10 + number}",
+                f"gpu0 {kind} {name} {at + 210} 70 correlation={10 + number} stream=7 bytes=4000",
+            ]
+        return picture(*lines, "gpu0 gpu_memcpy Memcpy~DtoH~(Device~->~Pinned) 3100 2 stream=9 bytes=4000")
+
+    copying = {rule for rule, _ in list_advice(stepping("gpu_memcpy", "Memcpy~HtoD~(Pageable~->~Device)"))}
+    assert "optimizer_loop" not in copying and "pageable_copies" in copying
+    assert "optimizer_loop" in {rule for rule, _ in list_advice(stepping("kernel", "vectorized"))}
+
+
 @pytest.mark.parametrize(("copying", "gained"), [(1_000, 1_000 + 995), (5_985, 5_985 + 5)])
 def test_a_copy_to_the_host_costs_its_time_and_the_idle_time_after_it(copying: int, gained: float) -> None:
     found = get_advice(read_bytes(json.dumps(reading("Pageable", copying)).encode()), "blocking_copies")

@@ -203,11 +203,22 @@ def _blocking_copies(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     copies = subtract(event_intervals(trace, copying.to_host), union(roles["kernel"], roles["communication"]))
     yield msgspec.structs.replace(
         finding,
+        case="offload" if _are_gradients(trace, copying.to_host) else "",
         during=union(finding.during, copies),
         passes=subtract(passes, copies),
         rows=copying.to_host,
         on_device=True,
     )
+
+
+def _are_gradients(trace: Trace, to_host: Int32) -> bool:
+    """Return whether most of these copies to the host, by time, have the size of parameters that come back."""
+    to_device = rows_of_kind(trace, Kind.MEMCPY)
+    to_device = to_device[name_mask(trace.strings, lambda text: "HtoD" in text)[trace.events.name[to_device]]]
+    sizes = trace.arg_int("bytes", to_device[_is_offloaded(trace, to_device)])
+    duration = trace.events.duration[to_host]
+    are_sent = np.isin(trace.arg_int("bytes", to_host), sizes)
+    return bool(2 * duration[are_sent].sum() > duration.sum())
 
 
 def _find_waits(rule: str, trace: Trace, rows: Int32) -> Finding | None:
@@ -318,12 +329,12 @@ def find_pageable_copies(trace: Trace) -> Iterator[Finding]:
     copies = rows_of_kind(trace, Kind.MEMCPY)
     pageable = name_mask(trace.strings, lambda text: "HtoD" in text and "Pageable" in text)
     copies = copies[pageable[trace.events.name[copies]]]
-    if len(copies):
+    for case, rows in _by_origin(trace, copies):
         roles = role_intervals(trace)
         others = union(roles["kernel"], roles["communication"], roles["dataloader"])
-        during = event_intervals(trace, copies)
-        longest = int(copies[np.argmax(trace.events.duration[copies])])
-        yield Finding("pageable_copies", during, others, copies, value=len(copies), event=longest)
+        during = event_intervals(trace, rows)
+        longest = int(rows[np.argmax(trace.events.duration[rows])])
+        yield Finding("pageable_copies", during, others, rows, case=case, value=len(rows), event=longest)
 
 
 def find_pinned_copies(trace: Trace) -> Iterator[Finding]:
@@ -334,22 +345,28 @@ def find_pinned_copies(trace: Trace) -> Iterator[Finding]:
     kernels = rows_of_kind(trace, Kind.KERNEL)
     computing = distinct_codes(trace.events.thread[kernels[~is_communication_kernel(trace)[kernels]]])
     copies = copies[np.isin(trace.events.thread[copies], computing)]
+    for case, rows in _by_origin(trace, copies):
+        roles = role_intervals(trace)
+        others = union(roles["kernel"], roles["communication"], roles["dataloader"])
+        longest = int(rows[np.argmax(trace.events.duration[rows])])
+        yield Finding(
+            "pinned_copies",
+            event_intervals(trace, rows),
+            others,
+            rows,
+            on_device=True,
+            case=case,
+            value=len(rows),
+            event=longest,
+        )
+
+
+def _by_origin(trace: Trace, copies: Int32) -> Iterator[tuple[str, Int32]]:
+    """Yield copies to the device as (case, rows): those of an offloaded optimizer apart from the others."""
     offloaded = _is_offloaded(trace, copies)
     for case, rows in (("", copies[~offloaded]), ("offload", copies[offloaded])):
         if len(rows):
-            roles = role_intervals(trace)
-            others = union(roles["kernel"], roles["communication"], roles["dataloader"])
-            longest = int(rows[np.argmax(trace.events.duration[rows])])
-            yield Finding(
-                "pinned_copies",
-                event_intervals(trace, rows),
-                others,
-                rows,
-                on_device=True,
-                case=case,
-                value=len(rows),
-                event=longest,
-            )
+            yield case, rows
 
 
 def _is_offloaded(trace: Trace, copies: Int32) -> Bool:

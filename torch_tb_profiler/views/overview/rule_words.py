@@ -108,6 +108,19 @@ RULE_WORDS = {
         "Without these waits, the host can prepare the next launches while the {device} is still working, so the "
         "saving is larger than that.",
     ),
+    ("blocking_copies", "offload"): RuleWords(
+        "Send the gradients of the offloaded optimizer during the backward pass",
+        "{count} calls in the trace wait for copies between host and {device}; those to the host are mostly "
+        "gradients for an optimizer on the CPU. Idle time until the next launch, and copies to the host while "
+        "nothing computes, cost {time} of {base}, most of all in {subject}{place}.",
+        "idle time after calls that wait for copies, most of which have the size of parameters that an optimizer "
+        f"on the host sends back, and copies to the host while no kernel runs, cost {_COST}",
+        "the device's memory has room for the optimizer's state: then don't offload it, which saves its time on "
+        "the CPU as well.",
+        '"offload_optimizer": {"device": "cpu", "pin_memory": true}, "overlap_comm": true  # DeepSpeed',
+        "Without these waits, the host prepares the next launches while the {device} still works, so the saving "
+        "is larger than that.",
+    ),
     ("host_code", "code"): RuleWords(
         "Move host work off the training loop",
         "For {time} of {base}, the {device} is idle while the host is in {subject}.",
@@ -176,6 +189,20 @@ RULE_WORDS = {
         "DataLoader(..., pin_memory=True); batch.to(device, non_blocking=True)",
         more="Without waits in these copies, the host can prepare the next launches while the {device} is still "
         "working, so the saving is larger than that.",
+    ),
+    ("pageable_copies", "offload"): RuleWords(
+        "Pin the parameters of the offloaded optimizer",
+        "For {time} of {base}, parameters that an optimizer on the CPU has updated come back from pageable memory "
+        "({count} copies in the trace) while nothing computes. "
+        "From pinned memory they can overlap with the update of the parameters that follow, and the host doesn't "
+        "wait for them.",
+        "copies from pageable memory to the device in the step of an optimizer, or after it with the size of a "
+        f"copy to the host, while no kernel runs, cost {_COST}",
+        "the device's memory has room for the optimizer's state: then don't offload it, which saves its time on "
+        "the CPU as well.",
+        '"offload_optimizer": {"device": "cpu", "pin_memory": true}  # DeepSpeed',
+        more="Without waits in these copies, the host prepares the next launches while the {device} still works, "
+        "so the saving is larger than that.",
     ),
     ("pinned_copies", ""): RuleWords(
         "Copy the next batch on a separate stream",

@@ -17,7 +17,14 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_intervals, rows_of_kind
+from torch_tb_profiler.model.kinds import (
+    DEVICE_KINDS,
+    Kind,
+    event_ends,
+    event_intervals,
+    event_kinds,
+    rows_of_kind,
+)
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask, rows_mask
 
 MIN_PARAMETERS = 8
@@ -39,7 +46,8 @@ def find_optimizer_loop(trace: Trace) -> Iterator[Finding]:
     links = device_links(trace)
     launched = links.launch >= 0
     rows, calls, operators = links.rows[launched], links.launch[launched], links.operator[launched]
-    mine = in_optimizer(trace, calls)
+    # Copies of an offloaded optimizer are as many with any implementation.
+    mine = in_optimizer(trace, calls) & (event_kinds(trace)[rows] == Kind.KERNEL)
     rows, calls, operators = rows[mine], calls[mine], operators[mine]
     if len(rows) == 0 or (family_codes(trace)[rows] == FAMILIES.index("optimizer")).any():
         return  # these are kernels for lists of parameters
