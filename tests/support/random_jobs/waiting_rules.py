@@ -88,14 +88,17 @@ def _judge_split_of_steps(match: re.Match[str], context: Context) -> str | None:
     named = {number - 1 for number in _listed(match["steps"])}
     others = [number for number in range(truth.steps) if number not in named]
     waiting = 0.0 if match["waiting"] == "none" else us(match["waiting"])
+    rest = us(match["rest"]) if match["rest"] else 0.0
+    if rest and not context.plan.missing:
+        return "all ranks were compared"
     compare_waiting, compare_transfer = (
-        (context.at_least, context.at_most) if match["least"] else (context.close, context.close)
+        (context.at_least, context.at_most) if match["least"] or rest else (context.close, context.close)
     )
     return first_reason(
         None if named <= {*range(truth.steps)} else f"there are {truth.steps} steps",
         context.close(us(match["total"]), len(named) * truth.exposed(rank, others), "exposed communication"),
         compare_waiting(waiting, len(named) * truth.waiting(rank, others), "the waiting"),
-        compare_transfer(us(match["transfer"]), len(named) * truth.transfer(rank, others), "the transfer"),
+        compare_transfer(rest + us(match["transfer"]), len(named) * truth.transfer(rank, others), "the transfer"),
     )
 
 
@@ -212,10 +215,10 @@ WAITING_RULES: tuple[tuple[str, Check], ...] = (
     (
         rf"Of (?P<total>{NUMBER}) of (?P<what>[a-z ]+?)"
         r"(?: in steps? (?P<steps>[\d, and]+))?, "
+        rf"(?:(?P<rest>{NUMBER}) can't be compared with another rank; of the other (?P<compared>{NUMBER}), )?"
         rf"(?P<least>at least )?(?P<waiting>none|{NUMBER}) is spent waiting for other ranks"
         rf"(?P<awaited> \([^)]*\))? and (?:at most )?(?P<transfer>{NUMBER}) "
-        rf"transferring data(?:; (?P<rest>{NUMBER}) can't be compared with another rank)?"
-        r"(?:; waiting for ranks whose part isn't recorded counts as transfer)?\.",
+        r"transferring data(?:; waiting for ranks whose part isn't recorded counts as transfer)?\.",
         _judge_split,
     ),
     (

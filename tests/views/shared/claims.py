@@ -10,7 +10,7 @@ from tests.support.claims import Claim, ReadSentences, read_sentences
 from tests.support.jobs import Job
 from tests.support.jobs import ddp as drawn_ddp
 from tests.support.random_jobs.surfaces import found_texts
-from tests.support.simulation.simulator import Delay, Simulation, ddp
+from tests.support.simulation.simulator import Action, Delay, Simulation, ddp, tensor_and_data_parallel
 from tests.support.traces import draw, read_bytes
 from tests.views.distributed.page_claims import build_sentences, unread
 from tests.views.overview.test_ranks import alone, both
@@ -37,9 +37,11 @@ def pauses(*lengths: int, inside: str = "") -> ReadSentences:
     return lambda: read_sentences("overview", draw_pauses(*lengths, inside=inside))
 
 
-def beside(*delays: Delay, only: Sequence[int] | None = None) -> ReadSentences:
+def beside(
+    *delays: Delay, only: Sequence[int] | None = None, programs: Sequence[Sequence[Action]] | None = None
+) -> ReadSentences:
     """Read the sentences about rank 0 of 4 beside those of `only`."""
-    job = Simulation(ddp(4, 1, overlap=False), steps=5, delays=delays, jitter=0.01, syncs=True)
+    job = Simulation(programs or ddp(4, 1, overlap=False), steps=5, delays=delays, jitter=0.01, syncs=True)
     return lambda: " ".join(text for _, text in found_texts(both(job.run(), 0, only)[1], ""))
 
 
@@ -135,8 +137,8 @@ CLAIMS = [
     ),
     # ---- communication of a rank beside the others
     Claim(
-        "Of {total} of {what}, {least}{waiting} is spent waiting for other ranks{awaited} and {most}{transfer} "
-        "transferring data{rest}{counted}.",
+        "Of {total} of {what}, {scope}{least}{waiting} is spent waiting for other ranks{awaited} and "
+        "{most}{transfer} transferring data{counted}.",
         r"Of 5\.\d+ ms of exposed communication, [45]\.\d+ ms is spent waiting for other ranks and \d+ µs "
         r"transferring data\.",
         beside(LATE),
@@ -149,6 +151,13 @@ CLAIMS = [
         beside(Delay("host", 3, us=5000, steps=(2,))),
         "another rank is late in it",
         beside(Delay("host", 2, us=5000, steps=(2,))),
+    ),
+    Claim(
+        "{uncompared} can't be compared with another rank; of the other {compared}, ",
+        r"exposed communication, \d+ µs can't be compared with another rank; of the other \d+ µs, \S+",
+        beside(programs=tensor_and_data_parallel(4, 2), only=(0, 2, 3)),
+        "its neighbor is found",
+        beside(programs=tensor_and_data_parallel(4, 2)),
     ),
     Claim(
         "How much of {total} of {what} is waiting for other ranks isn't known exactly, because not every "

@@ -125,22 +125,26 @@ def communication_sentence(
         )
     waiting = format_duration(parts.waiting_ns, "down" if parts.bounded else "half")
     return text(
-        "Of {total} of {what}, {least}{waiting} is spent waiting for other ranks{awaited} and {most}{transfer} "
-        "transferring data{rest}{counted}.",
+        "Of {total} of {what}, {scope}{least}{waiting} is spent waiting for other ranks{awaited} and "
+        "{most}{transfer} transferring data{counted}.",
         total=format_duration(total),
         what=what,
+        scope=_uncompared_clause(parts, total),
         least="at least " if parts.bounded else "",
         most="at most " if parts.bounded else "",
         counted="; waiting for ranks whose part isn't recorded counts as transfer" if parts.bounded else "",
         waiting=Phrase(waiting if parts.waiting_ns else "none", _EVIDENCE),
         awaited=awaited,
         transfer=format_duration(parts.transfer_ns, "up" if parts.bounded else "half"),
-        rest=_uncompared_clause(parts.uncompared_ns, total),
     )
 
 
-def _uncompared_clause(uncompared_ns: float, total: float) -> str:
-    """Return the remaining part, if it is more than rounding."""
-    if uncompared_ns < _MIN_NAMED_SHARE * total:
-        return ""
-    return f"; {format_duration(uncompared_ns)} can't be compared with another rank"
+def _uncompared_clause(parts: CommunicationParts, total: float) -> Text:
+    """Say how much of the communication nothing is known of, if that is more than rounding."""
+    if parts.uncompared_ns < _MIN_NAMED_SHARE * total:
+        return ()
+    return text(
+        "{uncompared} can't be compared with another rank; of the other {compared}, ",
+        uncompared=format_duration(parts.uncompared_ns),
+        compared=format_duration(parts.waiting_ns + parts.transfer_ns),
+    )
