@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +149,30 @@ def test_answers_about_a_large_job_are_kept_between_servers(
     ]
     worker.unlink()
     assert answers()[0]["rank_count"] == 63
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this setting")
+def test_a_large_job_is_compared_without_huge_pages_and_other_answers_have_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCH_PROFILER_CACHE_DIR", str(tmp_path / "cache"))
+    cache_job(tmp_path / "log" / "job", Cache(str(tmp_path / "cache"), 2**30), 64)
+    seen: list[int] = []
+    build = RunAnswers._build
+
+    def look(self: RunAnswers, *arguments: Any) -> Any:
+        seen.append(_huge_pages_are_off())
+        return build(self, *arguments)
+
+    monkeypatch.setattr(RunAnswers, "_build", look)
+    with open_session(str(tmp_path / "log")) as session:
+        ask(session, "distributed")
+    assert seen == [1] and _huge_pages_are_off() == 0
+
+
+def _huge_pages_are_off() -> int:
+    get_thp_disable = 42  # of linux/prctl.h
+    return int(ctypes.CDLL(None).prctl(get_thp_disable, 0, 0, 0, 0))
 
 
 def test_answers_about_small_jobs_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

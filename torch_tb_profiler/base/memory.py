@@ -84,6 +84,20 @@ def recycle_memory() -> None:
         _recycles = _is_recycling = True
 
 
+_PR_SET_THP_DISABLE = 41
+"""From linux/prctl.h."""
+
+
+def allow_huge_pages(allowed: bool) -> None:
+    """Let the system back arrays with pages of 2 MB, as numpy asks it to for those of 4 MB and more (Linux).
+
+    They save time where arrays are few. Where gigabytes are in use, it takes four times as long to make and clear
+    them as pages of 4 KB.
+    """
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "prctl"):
+        libc.prctl(_PR_SET_THP_DISABLE, int(not allowed), 0, 0, 0)
+
+
 @contextmanager
 def growing_in_place() -> Iterator[None]:
     """Let large arrays grow without a copy inside the `with` block, in a process that keeps freed memory.

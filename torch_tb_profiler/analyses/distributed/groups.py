@@ -19,6 +19,7 @@ from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.job import group_ranks
 from torch_tb_profiler.analyses.distributed.matching import MATCH_METHODS, MatchedBy
 from torch_tb_profiler.analyses.shared.grouping import positions_by_value
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.model.communication.groups import MAX_RANKS, ProcessGroup
 from torch_tb_profiler.model.trace import NO_CODE, Int64
 
@@ -59,7 +60,7 @@ def group_usage(comparison: RankComparison) -> list[GroupUsage]:
         usage.append(
             GroupUsage(
                 members=members,
-                backends=[job.names[code] for code in np.unique(table.backend[rows]).tolist() if code != NO_CODE],
+                backends=[job.names[code] for code in distinct_numbers(table.backend[rows]) if code != NO_CODE],
                 ranks=ranks,
                 matched_by=MATCH_METHODS[int(methods.argmax())] if methods.any() else None,
                 absent_ranks=[] if None in present else [rank for rank in ranks or () if rank not in present],

@@ -337,7 +337,10 @@ class PackedColumn:
 
     def __getitem__(self, rows: Any) -> Any:
         if isinstance(rows, int | np.integer):
-            return self._between(int(rows), int(rows) + 1)[0]
+            rank = int(np.searchsorted(self._starts, rows, "right")) - 1
+            row = self._ranks[rank].array()[int(rows) - int(self._starts[rank])]
+            is_absent = self._name in _ABSENT_WITHOUT_TIME and row["start"] == ABSENT
+            return self.dtype.type(ABSENT if is_absent else row[self._name])
         if isinstance(rows, np.ndarray) and len(rows) and rows.dtype != np.bool_:
             begin = int(rows.min())
             return self._between(begin, int(rows.max()) + 1)[rows - begin]

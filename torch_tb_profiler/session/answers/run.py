@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.memory import recycle_memory, release_memory
+from torch_tb_profiler.base.memory import allow_huge_pages, recycle_memory, release_memory
 from torch_tb_profiler.discovery import ListedRun, Span, Worker
 from torch_tb_profiler.ingest.runtime import without_gc
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest
@@ -133,12 +133,14 @@ class RunAnswers:
         from torch_tb_profiler.session.jobs import enable_job_functions
 
         enable_job_functions()
+        allow_huge_pages(False)
         recycle_memory()  # the C library would return each column of a large job to the system, page by page
         try:
             # Summaries are many small objects, none of which is garbage.
             with without_gc():
                 yield
         finally:
+            allow_huge_pages(True)
             if not self._files.own_process:
                 release_memory()
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import cache
 from itertools import accumulate
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
@@ -17,6 +19,23 @@ S = TypeVar("S")
 _LENGTH = struct.Struct("<I")
 _HOLDERS = bytes, memoryview, msgspec.Struct
 """Types of fields that are columns or may have some."""
+
+
+@cache
+def _holders(type_: type[msgspec.Struct]) -> tuple[str, ...]:
+    """Return the names of the fields that are columns or may have some: there are thousands of ranks of a type."""
+    return tuple(field.name for field in msgspec.structs.fields(type_) if _may_hold(field.type))
+
+
+def _may_hold(type_: Any) -> bool:
+    """Return whether a value of this type may be a column or have some, as far as its annotation says."""
+    origin = get_origin(type_)
+    if origin is Annotated:
+        return _may_hold(get_args(type_)[0])
+    if origin in (Union, UnionType):
+        return any(map(_may_hold, get_args(type_)))
+    kind = origin or type_
+    return not isinstance(kind, type) or issubclass(kind, _HOLDERS)
 
 
 def pack(value: object) -> bytes:
@@ -67,10 +86,8 @@ def _put_columns(value: Any, columns: Iterator[memoryview]) -> Any:
     if not isinstance(value, msgspec.Struct):
         return value
     changed: dict[str, object] = {}
-    for name in value.__struct_fields__:
+    for name in _holders(type(value)):
         field = getattr(value, name)
-        if not isinstance(field, _HOLDERS):
-            continue
         if isinstance(field, bytes):
             changed[name] = bytes(next(columns))
         elif isinstance(field, memoryview):
