@@ -48,7 +48,31 @@ def test_the_device_is_the_cause_if_kernels_make_up_half_of_the_difference(
         short_names={},
     )
     cause = find_work_cause(comparison, row)
+    assert cause is not None
     assert (cause.where, cause.name) == (where, "prepare_batch" if where == "host" else "extra_kernel")
+
+
+@pytest.mark.parametrize(("kernels", "where"), [(95, "extra_kernel"), (45, None)])
+def test_a_kernel_is_the_cause_beside_a_second_device_that_computes_as_long(
+    comparison: RankComparison, kernels: int, where: str | None
+) -> None:
+    """The device computes no longer in total, so no category says what the rank does longer."""
+    row = StragglerActivity(
+        member=1,
+        collectives=1,
+        steps=1,
+        latest=0,
+        busy=200,
+        median_busy=200,
+        excess=100,
+        categories=[RankTime("kernel", 150, 150, 150), RankTime("memcpy", 0, 0, 0)],
+        host=[],
+        frames=[],
+        kernels=[RankTime("extra_kernel", kernels, None, 0)],
+        short_names={},
+    )
+    cause = find_work_cause(comparison, row)
+    assert (None if cause is None else cause.name) == where
 
 
 @pytest.mark.parametrize(("share", "named"), [(0.66, False), (0.74, True)])

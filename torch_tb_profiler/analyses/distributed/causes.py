@@ -111,13 +111,13 @@ def find_cause(
     return None if activity is None else find_work_cause(comparison, activity)
 
 
-def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> StragglerCause:
-    """Return why a rank works longer than is typical."""
+def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> StragglerCause | None:
+    """Return why a rank works longer than is typical, None if nothing that is recorded takes longer."""
     member, latest = activity.member, activity.latest
     left_out = int((~typical_job_steps(comparison.job)[:-1]).sum())
     steps = max(len(comparison.sources[member].summary.steps) - left_out, 1)
     kernel = next(category for category in activity.categories if category.name == "kernel")
-    on_device = kernel.excess >= MIN_DEVICE_SHARE * activity.excess
+    on_device = _is_on_device(activity)
     speed = _kernel_speed(comparison.job, member) if on_device else None
     if speed is not None and speed.uniform:
         return StragglerCause(
@@ -165,9 +165,22 @@ def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> 
             divisible=divisible and resized is not None,
         )
     category = max(activity.categories, key=lambda category: category.excess)
+    if category.excess <= MIN_NAMED_SHARE * activity.excess:
+        return None
     time, typical, excess = (each / steps for each in (category.time, category.most, category.excess))
     category_kind = _CATEGORY_CAUSES.get(category.name, "other")
     return StragglerCause(category_kind, member, "category", category.name, time, typical, excess, latest)
+
+
+def _is_on_device(activity: StragglerActivity) -> bool:
+    """Return whether kernels make up most of what a rank works longer.
+
+    Beside a second device that computes meanwhile, no category takes longer, but one of its kernels may.
+    """
+    least = MIN_DEVICE_SHARE * activity.excess
+    if any(category.excess > MIN_NAMED_SHARE * activity.excess for category in activity.categories):
+        return any(category.excess >= least for category in activity.categories if category.name == "kernel")
+    return bool(activity.kernels) and activity.kernels[0].excess >= least
 
 
 def find_slower_devices(job: DistributedJob) -> SlowerDevices | None:
@@ -224,10 +237,8 @@ def name_late_once(comparison: RankComparison, work: WorkWindows, once: LateOnce
     late = np.isin(job.table.step[work.rows], [job.steps.index(name) for name in once.steps])
     during = msgspec.structs.replace(work, typical=np.where(late, work.typical, work.work))
     for activity in straggler_activity(comparison, during, [once.member]):
-        kernel = next(category for category in activity.categories if category.name == "kernel")
         # Where the device works longer, the host just waits for it.
-        on_device = kernel.excess >= MIN_DEVICE_SHARE * activity.excess
-        for times in (activity.kernels,) if on_device else (activity.frames, activity.host):
+        for times in (activity.kernels,) if _is_on_device(activity) else (activity.frames, activity.host):
             largest = _largest(times, MAJORITY_SHARE * activity.excess)
             if largest is not None:
                 name = activity.short_names.get(largest.name, largest.name)
