@@ -8667,7 +8667,7 @@ export interface components {
      * ModuleClass
      * @description All modules of a class; times in ns, without those of modules inside, so that nothing counts twice.
      *
-     *     modules            how many places
+     *     modules            how many; one that is called in several places counts once
      *     calls, operators, host times  null where only replays of a graph name these modules
      *     host_exclusive_ns  host self + operators
      *     place              the one with the most device time, of those without any the one with the most host time

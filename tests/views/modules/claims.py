@@ -25,6 +25,17 @@ def model(linear: int, copies: int = 1, device: bool = True) -> ReadSentences:
     return ask("\n".join(lines))
 
 
+def in_two_places(*names: str) -> ReadSentences:
+    """Read the sentences about modules, one in an encoder and one in a decoder, that take 150 us each."""
+    lines = ["host python_function nn.Module:~Norm_0 0 100", launched("norm", 20, 100, 5, 99)]
+    for i, (outer, inner) in enumerate(zip(("Encoder_0", "Decoder_0"), names, strict=True)):
+        start = 1_000 * (i + 1)
+        lines.append(f"host python_function nn.Module:~{outer} {start} 300")
+        lines.append(f"host python_function nn.Module:~{inner} {start + 5} 200")
+        lines.append(launched("gemm", start + 40, 150, start + 10, i))
+    return ask("\n".join(lines))
+
+
 STRAY = "gpu0 kernel stray 700 2 stream=7"
 PICTURE = "\n".join(" ".join(line.split()) for line in TRAINING.splitlines())
 
@@ -42,6 +53,20 @@ CLAIMS = [
         model(150, 2, device=False),
         "there is one of them",
         model(300, device=False),
+    ),
+    Claim(
+        "The {modules} make up {share} of module {kind} time.",
+        r"The 2 Linear modules make up 75% of module GPU time\.",
+        in_two_places("Linear_0", "Linear_1"),
+        "one module is called in both places",
+        in_two_places("Linear_0", "Linear_0"),
+    ),
+    Claim(
+        "{modules} is the top module: {share} of module {kind} time.",
+        r"Linear is the top module: 75% of module GPU time\.",
+        in_two_places("Linear_0", "Linear_0"),
+        "each place has a module of its own",
+        in_two_places("Linear_0", "Linear_1"),
     ),
     Claim(
         "No {device} work was launched inside a module.",

@@ -84,6 +84,7 @@ class ClassTimes(msgspec.Struct, frozen=True):
     """Times of all modules of one class, ns, without the modules inside, so that nothing counts twice.
 
     places             of the class
+    modules            how many modules these are: one that is called in several places is the same there
     on_host            the host ran at least one of them, so that calls and host times are known
     forward, backward  device work launched in them
     host               of their calls: Python, framework and operators
@@ -93,6 +94,7 @@ class ClassTimes(msgspec.Struct, frozen=True):
 
     name: str
     places: tuple[int, ...]
+    modules: int
     on_host: bool
     calls: int
     operators: int
@@ -167,6 +169,7 @@ def class_times(model: Modules, times: ModuleTimes, order: Iterable[int]) -> lis
         ClassTimes(
             name=name,
             places=tuple(codes),
+            modules=len({_module_of(model, code) for code in codes}),
             on_host=bool(times.on_host[codes].any()),
             calls=sum_codes(times.calls, codes),
             operators=sum_codes(times.operators, codes),
@@ -178,6 +181,15 @@ def class_times(model: Modules, times: ModuleTimes, order: Iterable[int]) -> lis
         )
         for name, codes in places.items()
     ]
+
+
+def _module_of(model: Modules, place: int) -> tuple[str, int]:
+    """Return what tells the module of a place from others: the number of its class, or else the place.
+
+    A profiler numbers the modules of a class (`Linear_0`). Attributes of several modules may share any other name.
+    """
+    name, number = model.names[place], model.names[place].removeprefix(f"{model.classes[place]}_")
+    return (name, NO_CODE) if model.classes[place] and number != name and number.isdecimal() else (name, place)
 
 
 def family_times(trace: Trace, model: Modules) -> Int64:

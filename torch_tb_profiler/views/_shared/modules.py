@@ -98,7 +98,7 @@ class ModuleRow(msgspec.Struct, frozen=True):
 class ModuleClass(msgspec.Struct, frozen=True):
     """All modules of a class; times in ns, without those of modules inside, so that nothing counts twice.
 
-    modules            how many places
+    modules            how many; one that is called in several places counts once
     calls, operators, host times  null where only replays of a graph name these modules
     host_exclusive_ns  host self + operators
     place              the one with the most device time, of those without any the one with the most host time
@@ -196,7 +196,7 @@ def build_class_rows(trace: Trace, model: Modules, classes: Sequence[ClassTimes]
 def _class_row(times: ClassTimes, families: dict[str, int], speed: Speed | None) -> ModuleClass:
     return ModuleClass(
         name=times.name,
-        modules=len(times.places),
+        modules=times.modules,
         calls=times.calls if times.on_host else None,
         operators=times.operators if times.on_host else None,
         device_self_ns=times.device,
