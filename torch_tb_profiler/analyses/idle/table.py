@@ -183,7 +183,9 @@ def _idle_targets(trace: Trace, table: IdleTable, targets: Sequence[Sequence[int
     part_of_group = np.full(len(table.groups), NO_CODE, np.int32)
     for row, lists in lists_of_row.items():
         part_of_group[table.order[row]] = numbers[tuple(lists)]
-    during = Intervals(idle.begin[table.chosen] + shift, idle.end[table.chosen] + shift)
+    during = Intervals(idle.begin[table.chosen], idle.end[table.chosen])
+    if shift:  # mostly 0: no copies then
+        during = Intervals(during.starts + shift, during.ends + shift)
     parts = [[number for lists, number in numbers.items() if target in lists] for target in range(len(targets))]
     return host_time_targets(trace, during, part_of_group[table.groups.which], parts)
 
