@@ -26,7 +26,7 @@ def test_what_makes_the_difference(open_page: Open, width: int, theme: str) -> N
     expect(frame.locator("[data-part=waterfall]")).to_be_visible()
     expect(frame.locator("[data-part=waterfall] text").filter(has_text="−200 µs").first).to_be_visible()
     crumb = frame.locator("[data-part=crumb]")
-    expect(crumb).to_contain_text("p_faster · w · span 1 against a_training · w · span 1")
+    expect(crumb).to_contain_text("p_faster · w · span 1 vs. a_training · w · span 1")
     assert frame.locator("[data-part=diff-view] img").count() == 0
     expect_fits(frame)
 
@@ -62,7 +62,7 @@ def test_the_sides_can_be_swapped(open_page: Open) -> None:
     frame.get_by_role("button", name="Swap sides").click()
     expect(frame.locator(ROWS).filter(has_text="sgemm")).to_contain_text("+200 µs")
     crumb = frame.locator("[data-part=crumb]")
-    expect(crumb).to_contain_text("a_training · w · span 1 against p_faster · w · span 1")
+    expect(crumb).to_contain_text("a_training · w · span 1 vs. p_faster · w · span 1")
     page.go_back()
     expect(frame.locator(ROWS).filter(has_text="sgemm")).to_contain_text("−200 µs")
 

@@ -39,7 +39,7 @@ def test_the_tab_shows_who_everybody_waits_for_at_any_size(new_page: NewPage, tm
         stack = page.locator("pre").filter(has_text="data.py:88")
         expect(stack).to_contain_text("<b>load</b>")
         expect(stack).not_to_contain_text("threading.py")
-        page.get_by_role("button", name="Show 1 frame of libraries").last.click()
+        page.get_by_role("button", name="Show 1 library frame").last.click()
         expect(stack).to_contain_text("threading.py:320")
         assert page.evaluate("document.documentElement.scrollWidth") <= 900
 

@@ -83,8 +83,7 @@ def test_columns_and_health_say_what_the_view_says(tmp_path: Path) -> None:
     assert [row["origin_line"] for row in kernels[:4]] == [f"model.py:{10 + n}" for n in range(4)]
     assert {row["origin_reason"] for row in kernels[4:]} == {"no capture has these kernels in this order"}
     assert note["message"] == (
-        "57.1% of kernel time is traced to a line of the program; "
-        "42.9%: no capture has these kernels in this order"
+        "57.1% of kernel time is traced to a source line; 42.9%: no capture has these kernels in this order"
     )
 
 

@@ -110,7 +110,7 @@ def test_what_no_page_shows_names_the_origin_too(samples: Surfaces) -> None:
         assert code == 0 and words in out, slug
         assert OPERATOR.split("::")[1] in samples.tools.view(slug, REPLAYED) or slug == "modules", slug
     _, summary, _ = samples.command("summary", str(samples.path), "--run", REPLAYED)
-    assert "`aten::linear`" in summary and "traced to a line of the program" in summary
+    assert "`aten::linear`" in summary and "traced to a source line" in summary
     kernels = samples.log[REPLAYED].columns().kernels.to_pylist()
     assert {row["origin_line"] for row in kernels if row["name"] == KERNEL} == {LINE}
     origins = samples.log[REPLAYED].columns().origins.to_pylist()
@@ -129,4 +129,4 @@ def test_compiled_kernels_have_their_lines(samples: Surfaces) -> None:
     card = payload(samples, "origins/event", COMPILED, event=str(fused["event"]))
     assert card["nodes"] or card["lines"]
     (note,) = [each for each in payload(samples, "overview", COMPILED)["health"] if each["kind"] == "origins"]
-    assert note["message"] == "100% of compiled kernel time on the CPU is traced to a line of the program"
+    assert note["message"] == "100% of compiled kernel time on the CPU is traced to a source line"

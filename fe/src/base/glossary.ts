@@ -19,14 +19,14 @@ export const GLOSSARY = {
     title: 'Iteration',
     text: 'One batch that an inference engine runs: prompts that are read (prefill), requests that generate a token each (decode), or both (mixed).',
     formula:
-      'duration: from the end of the device work before it to the end of its own, without waits for requests',
+      'duration: from the end of the previous device work to the end of its own, excluding waits for requests',
     caveat: 'It owns the device work launched from the start of its label to the start of the next.',
   },
   iteration_cost: {
     title: 'What an iteration costs',
     text: 'Kernel time of a batch as a fixed part plus a cost for each prompt token, each request that decodes, and each token in the KV cache.',
     formula: 'fitted by robust, non-negative least squares; ranges are 95% intervals',
-    caveat: 'A cost is unknown if the recorded batches are too few or too alike.',
+    caveat: 'A cost is unknown if the recorded batches are too few or too similar.',
   },
   breakdown: {
     title: 'Breakdown',
@@ -83,7 +83,7 @@ export const GLOSSARY = {
   computing: {
     title: 'Computing',
     text: 'The part of GPU utilization during which a kernel other than communication runs.',
-    formula: 'union of the kernels but communication in typical steps / time of these steps',
+    formula: 'union of the kernels other than communication in typical steps / time of these steps',
     caveat:
       'The rest of the utilization is exposed communication: data transfer, or waiting for other ranks.',
   },
@@ -152,7 +152,7 @@ export const GLOSSARY = {
   limiter: {
     title: 'Occupancy limiter',
     text: 'The resource that keeps more blocks off a multiprocessor: threads, registers, shared memory, or the grid (too few blocks).',
-    formula: 'the resource with the smallest limit of the device / need of a block',
+    formula: 'the resource with the smallest ratio of device limit to need per block',
   },
   unlinked: {
     title: 'Not linked',
@@ -168,7 +168,7 @@ export const GLOSSARY = {
     title: 'Hardware counters',
     text: 'What the device counted while each kernel ran: instructions, and bytes of device memory. Where counters give the FLOPs or bytes of a call, they replace the estimate from its shapes.',
     formula: 'FLOPs = adds + multiplications + 2 × fused multiply-adds + Tensor Core operations',
-    caveat: 'The range profiler runs each kernel alone and several times, so no times are recorded with it.',
+    caveat: 'The range profiler runs each kernel alone and several times, so it records no times.',
   },
   coverage: {
     title: 'Time with known FLOPs or bytes',
@@ -190,7 +190,7 @@ export const GLOSSARY = {
     title: 'Share of roofline',
     text: 'The shortest possible time for this work on this device, as a share of the measured time.',
     formula: 'max(FLOPs / peak, bytes / bandwidth) / measured time',
-    caveat: 'Above 100%, a cache served the bytes, or the bytes are an estimate.',
+    caveat: 'Above 100% means that caches served some of the bytes, or that the byte count is an estimate.',
   },
   roofline_saving: {
     title: 'Saving at the roofline',
@@ -243,7 +243,7 @@ export const GLOSSARY = {
   },
   memory_live: {
     title: 'Live memory',
-    text: 'Memory allocated and not yet released at this instant, grouped by the innermost operator that allocated it. For operators that only provide memory, the operator around them counts.',
+    text: 'Memory allocated and not yet released at this instant, grouped by the innermost operator that allocated it. For operators that only allocate, the enclosing operator counts.',
     formula: 'rows + allocated before the trace = total recorded by the allocator',
   },
   memory_before_trace: {
@@ -278,7 +278,7 @@ export const GLOSSARY = {
     title: 'Lateness',
     text: 'How long after the median rank this one arrived at the collectives of the step, summed.',
     caveat:
-      'The headline says how much longer a rank works than others usually do. Where others arrive later as well, it is less late than that.',
+      'The headline compares how long the rank works with what is typical. If other ranks are late too, its lateness here is smaller.',
   },
   computation: {
     title: 'Computation',
@@ -295,16 +295,16 @@ export const GLOSSARY = {
     formula: 'overlap_ratio = overlap / computation',
   },
   overlap_dip: {
-    title: 'Dip of overlap',
-    text: 'An iteration whose overlap / computation is below 80% of the median of its rank. What rocm-smi read of the GPU after these iterations is compared with what it read after the others.',
+    title: 'Overlap dip',
+    text: 'An iteration whose overlap / computation is below 80% of the median of its rank. Readings of rocm-smi after these iterations are compared with readings after the others.',
     formula: 'Fisher’s exact test, times the number of readings compared',
     caveat:
-      'Strong evidence takes three separate stretches of dips and a chance below 1%. It shows that both coincide, not which one causes the other.',
+      'Strong evidence takes three separate stretches of dips and a probability of chance below 1%. It shows that the two coincide, not which causes which.',
   },
   recorded_overlap: {
     title: 'Recorded and recomputed',
     text: 'The recorder writes totals next to the ranges they come from. The recomputed totals are made from these ranges.',
-    caveat: 'Where two ranges of one stream overlap or touch, the recorder ends both with the first.',
+    caveat: 'If two ranges on a stream overlap or touch, the recorder ends both where the first ends.',
   },
   neither: {
     title: 'Neither',
@@ -318,17 +318,17 @@ export const GLOSSARY = {
   rank_time: { title: 'Rank time', text: 'Time summed over all participating ranks.' },
   skew: {
     title: 'Arrival skew',
-    text: 'Time from the first to the last arrival of a rank, on one clock.',
+    text: 'Time between the first and the last rank’s arrival, on one clock.',
   },
   bus_bandwidth: {
     title: 'Bus bandwidth',
-    text: 'Bytes transferred per second, times a factor for the kind of collective, so that it compares with the speed of the links.',
+    text: 'Bytes transferred per second, times a factor for the kind of collective, so that it can be compared with link speed.',
     formula: 'all-reduce × 2(n−1)/n; all-gather, reduce-scatter, all-to-all × (n−1)/n',
     caveat: '≥ means that the time includes waiting for other ranks. 1 GB = 10^9 bytes.',
   },
   job_clock: {
     title: 'Job clock',
-    text: 'Clocks of ranks differ. They are aligned by the time of day in the files, then by the ends of collectives, which all ranks leave together.',
+    text: 'Ranks have different clocks. They are aligned by the time of day in the files, then by the ends of collectives, which all ranks leave together.',
     caveat: 'The error is how far apart those ends still are.',
   },
   waterfall: {

@@ -256,7 +256,7 @@ export class ErrorBoundary extends Component<{ children: ReactNode }, { error: E
       <>
         <Answer
           crumb="A bug in this page"
-          why="The other views still work. The text below helps to find the cause."
+          why="The other views still work. The text below helps find the cause."
         >
           This view failed to render.
         </Answer>

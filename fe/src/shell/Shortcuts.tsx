@@ -25,7 +25,7 @@ const TIMELINE_KEYS: readonly Shortcut[] = [
   ['Enter', 'With the tracks focused, select a visible slice'],
   ['← →', 'Previous / next slice on the track; without one, move earlier / later'],
   ['↑ ↓', 'Enclosing / nested slice; without one, the track above / below'],
-  ['E', 'Sum up the visible time window'],
+  ['E', 'Summarize the visible time window'],
   ['C', 'Highlight the critical path, or nothing'],
   ['[ ]', 'Back / forward along the highlighted path; without one, along the flow'],
   ['/', 'Find; Enter and Shift+Enter go to the next and previous match'],

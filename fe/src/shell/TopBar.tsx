@@ -196,7 +196,7 @@ function AboutReport({ report }: { report: ReportInfo }) {
           <span className="mono">{report.root}</span>. It works offline with the data it contains; run{' '}
           <span className="mono">{report.command}</span> to see everything.
         </p>
-        <h3>{plural(report.left_out.length, 'thing')} left out</h3>
+        <h3>{plural(report.left_out.length, 'item')} left out</h3>
         <ul className={css.leftOut}>
           {report.left_out.map(text => (
             <li key={text}>{text}</li>

@@ -169,10 +169,10 @@ def test_before_most_ranks_are_read_no_verdict_is_final(open_page: Open) -> None
 def test_a_span_is_compared_with_the_one_before_and_a_run_with_the_one_most_alike(open_page: Open) -> None:
     _, frame = open_page(view="diff", run="a_training", span="2")
     crumb = frame.locator("[data-part=crumb]")
-    expect(crumb).to_contain_text("a_training · w · span 2 against a_training · w · span 1")
+    expect(crumb).to_contain_text("a_training · w · span 2 vs. a_training · w · span 1")
     _, frame = open_page(view="diff", run="p_faster")
     crumb = frame.locator("[data-part=crumb]")
-    expect(crumb).to_contain_text("p_faster · w · span 1 against")
+    expect(crumb).to_contain_text("p_faster · w · span 1 vs.")
     expect(crumb).not_to_contain_text("n_memory")
 
 

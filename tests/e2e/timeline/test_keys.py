@@ -116,7 +116,7 @@ SHEET = {
         ShortcutCase(
             "↑ ↓", "Enclosing / nested slice; without one, the track above / below", CHOSEN, trials.walks_across
         ),
-        ShortcutCase("E", "Sum up the visible time window", ZOOMED, trials.adds_up),
+        ShortcutCase("E", "Summarize the visible time window", ZOOMED, trials.adds_up),
         ShortcutCase("C", "Highlight the critical path, or nothing", TRACE, trials.lights_the_path),
         ShortcutCase(
             "[ ]", "Back / forward along the highlighted path; without one, along the flow", CHOSEN, trials.follows

@@ -19,8 +19,8 @@ ALONE = "gpu0 kernel copy 500 300"
 
 CLAIMS = [
     Claim(
-        "{share} of {kernels} is traced to a line of the program.",
-        r"66\.7% of kernel time is traced to a line of the program\.",
+        "{share} of {kernels} is traced to a source line.",
+        r"66\.7% of kernel time is traced to a source line\.",
         steps(FRAME, MM, RELU),
         "the other operator is in the frame, too",
         steps(FRAME.replace(" 100", " 200"), MM, RELU),

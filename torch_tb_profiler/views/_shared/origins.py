@@ -17,7 +17,7 @@ def coverage_headline(covered: Coverage) -> Text:
     kernels = "kernel time" if covered.is_device else "compiled kernel time on the CPU"
     if covered.known_ns["line"]:
         share = format_ratio(line_share(covered))
-        return text("{share} of {kernels} is traced to a line of the program.", share=share, kernels=kernels)
+        return text("{share} of {kernels} is traced to a source line.", share=share, kernels=kernels)
     if covered.known_ns["operator"]:
         share = format_ratio(covered.known_ns["operator"] / covered.kernel_ns)
         return text("{share} of {kernels} is traced to an operator, none to a line.", share=share, kernels=kernels)

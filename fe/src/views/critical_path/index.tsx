@@ -102,7 +102,7 @@ export default function CriticalPathView({
           {...table}
           placeholder={`Filter ${plural(payload.targets.length, 'target')}`}
           noun="target"
-          empty={`Found nothing that would shorten the ${base} if it ran faster.`}
+          empty={`Nothing would shorten the ${base} if it ran faster.`}
           foot={`${average ? `per ${base}; ` : ''}targets overlap, so times don't add up`}
         />
       </div>

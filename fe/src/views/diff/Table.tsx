@@ -57,7 +57,7 @@ export function DiffTable({ name, title, rows, before, only, empty, onOpen }: Pr
   );
 }
 
-const NO_FLOPS = 'It owns no device work, or its FLOPs are unknown.';
+const NO_FLOPS = 'It launched no device work, or its FLOPs are unknown.';
 
 /** FLOPs and FLOP/s on both sides. */
 const flopsColumns = (say: Say): Column<Row>[] => [
@@ -187,7 +187,7 @@ function columnsOf(title: string, rows: Row[], say: Say): Column<Row>[] {
       kind: 'number',
       width: 80,
       value: row => row.change.delta_ratio,
-      reason: 'The base has none of it.',
+      reason: 'It isn’t in the base.',
       render: row => <span>{percent(row.change.delta_ratio!)}</span>,
     },
     ...(hasFlops ? flopsColumns(say) : []),

@@ -160,7 +160,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
   return (
     <div className={css.view} data-part="diff-view">
       <Answer
-        crumb={`${crumb} against ${against}`}
+        crumb={`${crumb} vs. ${against}`}
         why={payload.explanation.map((sentence, i) => (
           <span key={i}>
             <Sentence text={sentence} keepParams={SIDE_PARAMS} />{' '}
@@ -269,7 +269,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
           <Parts level={level} time={time} compared={sides} onOpen={onPart} />
         ) : (
           <p className={`dim ${css.none}`}>
-            {opened.error?.message ?? (level ? 'This part has no parts of its own.' : 'Loading parts')}
+            {opened.error?.message ?? (level ? 'This part has no smaller parts.' : 'Loading parts')}
           </p>
         )}
       </Panel>
@@ -286,7 +286,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
       </div>
       {payload.notes.length > 0 && (
         <HowWeKnow
-          confidence={`${plural(payload.base.steps.length, noun)} against ${payload.candidate.steps.length}`}
+          confidence={`${plural(payload.base.steps.length, noun)} vs. ${payload.candidate.steps.length}`}
         >
           {payload.notes.map((note, i) => (
             <p key={i}>

@@ -256,7 +256,11 @@ function Activity({ row, names, noun, onWorker, onName }: ActivityProps) {
                 <span className="num">{formatDuration(share.time_ns)}</span>
                 <span
                   className="num dim"
-                  title={share.median_ns === null ? `Less than the largest on the median ${noun}` : undefined}
+                  title={
+                    share.median_ns === null
+                      ? `Less than the largest activity of the median ${noun}`
+                      : undefined
+                  }
                 >
                   {share.median_ns === null ? 'less' : formatDuration(share.median_ns)}
                 </span>

@@ -39,8 +39,8 @@ export function Calls({ payload }: { payload: HangsPayload }) {
           {payload.ranks.every(rank => rank.state !== 'ready')
             ? 'No dump can be read; the table of ranks says why.'
             : verdict.p2p_seq_id === null
-              ? 'The dumps hold no collective.'
-              : 'The group of the verdict has only sends and receives; the ranks below say who is in which.'}
+              ? 'The dumps contain no collectives.'
+              : 'This group has only sends and receives; the table below shows which rank is in which.'}
         </p>
       </Panel>
     );

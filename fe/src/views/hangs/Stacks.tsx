@@ -1,4 +1,4 @@
-// Where the ranks are: stacks side by side, frames of libraries folded.
+// Where the ranks are: stacks side by side, library frames folded.
 import { useState } from 'react';
 import type { HangStack } from '../../api/types';
 import { plural } from '../../base/format';
@@ -10,7 +10,7 @@ import css from './Stacks.module.css';
 
 export function Stacks({ stacks }: { stacks: readonly HangStack[] }) {
   return (
-    <Panel title="Where they are" note="innermost frame last; frames of libraries folded">
+    <Panel title="Where they are" note="innermost frame last; library frames folded">
       <div className={css.stacks}>
         {stacks.map(stack => (
           <Stack key={stack.title} stack={stack} />
@@ -43,7 +43,7 @@ function Stack({ stack }: { stack: HangStack }) {
       )}
       {folded > 0 && (
         <Button look="link" onClick={() => setAll(!all)}>
-          {all ? 'Fold libraries' : `Show ${plural(folded, 'frame')} of libraries`}
+          {all ? 'Fold libraries' : `Show ${plural(folded, 'library frame')}`}
         </Button>
       )}
       {stack.note && (

@@ -14,7 +14,7 @@ const GROUP_COLUMNS: Column<HangGroupRow>[] = [
   { id: 'first_pending', title: 'First pending', kind: 'count', value: row => row.first_pending, width: 84 },
   { id: 'pending_name', title: 'Call', kind: 'code', value: row => row.pending_name, width: 88 },
   { id: 'waiting', title: 'Waiting', kind: 'text', value: row => formatRanks(row.waiting), width: 72 },
-  { id: 'missing', title: 'Missing there', kind: 'text', value: row => formatRanks(row.missing), width: 88 },
+  { id: 'missing', title: 'Missing', kind: 'text', value: row => formatRanks(row.missing), width: 88 },
   {
     id: 'waits_for',
     title: 'Waits for',
@@ -41,7 +41,7 @@ export function Groups({ groups }: { groups: readonly HangGroupRow[] }) {
         search={search}
         onSearch={setSearch}
         placeholder="Filter groups"
-        foot="The root first: who waits for whom."
+        foot="Who waits for whom, root cause first."
       />
     </div>
   );
@@ -74,7 +74,7 @@ export function Ranks({ ranks, culprits }: { ranks: readonly HangRankRow[]; culp
         rowKey={row => String(row.rank)}
         {...table}
         placeholder="Filter ranks"
-        foot={culprits ? `Those that differ first: ${culprits}.` : 'Those that differ first.'}
+        foot={culprits ? `Ranks that differ come first: ${culprits}.` : 'Ranks that differ come first.'}
       />
     </div>
   );

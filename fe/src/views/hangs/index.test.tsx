@@ -18,7 +18,7 @@ it('names the culprit and draws the call that it never made as absent', () => {
 it('folds frames of libraries, and shows them on demand', () => {
   drawView(View, golden.hangs);
   expect(screen.queryByText('all_reduce', { selector: 'pre div' })).toBeNull();
-  fireEvent.click(screen.getAllByRole('button', { name: /Show 1 frame of libraries/ })[0]!);
+  fireEvent.click(screen.getAllByRole('button', { name: /Show 1 library frame/ })[0]!);
   expect(screen.getByText(/c10d.py:1/)).toBeTruthy();
 });
 

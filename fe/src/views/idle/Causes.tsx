@@ -98,7 +98,7 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
             )}
           </>
         }
-        empty="No gaps: the device works all the time."
+        empty="No gaps: the device is always busy."
         foot={`${plural(payload.gaps, 'gap')}; the causes sum to ${formatDuration(idle)} of idle time${perStep(payload)}`}
       />
       {open && <Gaps key={open.key} payload={payload} row={open} onClose={() => setParams({ select: '' })} />}
@@ -139,7 +139,7 @@ function columnsOf(payload: IdlePayload, idle: number): Column<Row>[] {
       title: 'Median',
       kind: 'duration',
       value: row => row.median,
-      reason: 'The row sums up several subjects.',
+      reason: 'This row covers several subjects.',
     },
     {
       id: 'emptied_by',

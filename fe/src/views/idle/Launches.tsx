@@ -7,7 +7,7 @@ import { Panel } from '../../widgets/Panel';
 import { pickParams } from './select';
 import css from './Panels.module.css';
 
-/** Table of the calls that put work on the device. */
+/** Table of the calls that submit work to the device. */
 export function Launches() {
   const { selection, select } = useSelection();
   const { run, worker, span, params } = selection;
@@ -15,7 +15,7 @@ export function Launches() {
   const answer = useView<LaunchesPayload>('idle/launches', { run, worker, span }, requested);
   const payload = answer.data?.state === 'ready' ? answer.data.payload : undefined;
   return (
-    <Panel title="Launches" note="calls that put work on the device" pending={!payload && !answer.error}>
+    <Panel title="Launches" note="calls that submit work to the device" pending={!payload && !answer.error}>
       {answer.error && <p className="status error">{answer.error.message}</p>}
       {payload && (
         <>

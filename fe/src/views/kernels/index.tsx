@@ -367,7 +367,7 @@ function columnsOf(payload: KernelsPayload, show: (row: KernelRow) => void): Col
       kind: 'text',
       term: 'limiter',
       value: row => row.limiter,
-      reason: 'The launches have different limiters, or the trace lacks the numbers to tell.',
+      reason: 'Its launches have different limiters, or the trace lacks the data.',
       width: 124,
       grow: false,
       hidden: !byLaunch,

@@ -76,7 +76,11 @@ export function Growth({ growth, reason, stacks, onEvent, before }: Props) {
             </ol>
           ) : (
             <p className="dim">
-              {stacks ? <Sentence text={stacks} /> : 'No Python frame was recorded around it.'}
+              {stacks ? (
+                <Sentence text={stacks} />
+              ) : (
+                'No Python frame was recorded around it; record with with_stack=True.'
+              )}
             </p>
           )}
         </aside>

@@ -78,7 +78,7 @@ export function Detail({ row, payload, onClose }: Props) {
       </RowActions>
       {lines.some(line => line.how === 'compile record') && (
         <>
-          <h3>Lines of the program in it</h3>
+          <h3>Source lines in it</h3>
           <UnfoldedLines rows={lines} />
         </>
       )}

@@ -55,7 +55,7 @@ export default function OverlapView({ payload: answer, run, span }: Props) {
       <Panel
         title={
           <>
-            Dips of overlap <Term id="overlap_dip" />
+            Overlap dips <Term id="overlap_dip" />
           </>
         }
       >

@@ -164,7 +164,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
           {hasSeveralSteps && (
             <Panel
               title={say('Step by step')}
-              note={say('click a step to see it alone')}
+              note={say('click a step to see only that one')}
               actions={<SavePicture name="steps" />}
             >
               <StepColumns overview={payload} chosen={chosen} onChoose={choose} />

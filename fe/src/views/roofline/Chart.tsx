@@ -185,7 +185,7 @@ function Strip({
   return (
     <>
       <h3>
-        No FLOPs, or unknown ones <span className="dim">placed by bandwidth</span>
+        No known FLOPs <span className="dim">placed by bandwidth</span>
       </h3>
       <svg
         width={width}

@@ -51,7 +51,7 @@ export function Counters({ counters }: { counters: RooflineCounters }) {
 }
 
 function columnsOf({ names, note }: RooflineCounters): Column<CounterRow>[] {
-  const unjoined = note ?? 'Its launch lies outside of every operator.';
+  const unjoined = note ?? 'It was launched outside any operator.';
   const gflop = (value: number | null) => (value === null ? null : value / 1e9);
   return [
     {

@@ -39,7 +39,7 @@ export function columnsOf(payload: RooflinePayload): Column<RooflineRow>[] {
       title: 'FLOP/byte',
       kind: 'number',
       value: row => row.intensity,
-      reason: row => row.reason ?? 'It computes nothing.',
+      reason: row => row.reason ?? 'It has no FLOPs.',
       width: 88,
     },
     {

@@ -119,7 +119,7 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
               )}
             </>
           }
-          empty={filtered ? 'No work passes these filters.' : 'No operator launched device work.'}
+          empty={filtered ? 'No work matches these filters.' : 'No operator launched device work.'}
           foot={foot(payload)}
         />
         {chosen && <Detail key={rowKey(chosen)} row={chosen} peaks={payload.devices} onClose={close} />}
@@ -155,7 +155,7 @@ function why(payload: RooflinePayload, say: Say): string {
     `HFU ${payload.hfu === null ? 'unknown' : formatRatio(payload.hfu)}`,
     `${formatNumber(payload.executed_flops / 1e9)} GFLOP in matrix operators` +
       (payload.recomputed_flops > 0
-        ? `, ${formatNumber(payload.recomputed_flops / 1e9)} of them a second time`
+        ? `, ${formatNumber(payload.recomputed_flops / 1e9)} of them recomputed`
         : ''),
     `${formatDuration(payload.step_ns)} of ${say('steps')}`,
   ];

@@ -99,7 +99,7 @@ export function Iterations({ payload, chosen, onChoose, onOpen }: Props) {
           role="application"
           // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- an application has the keys
           tabIndex={0}
-          aria-label="Iterations: arrow keys move between them, Shift+arrow adds up, Enter shows them alone"
+          aria-label="Iterations: arrow keys move between them, Shift+arrow selects several, Enter shows only those"
           data-picture="Iterations over time: height is duration; running requests and KV tokens below"
           onKeyDown={onKeyDown}
           onBlur={() => setPointed(null)}
@@ -182,7 +182,7 @@ export function Iterations({ payload, chosen, onChoose, onOpen }: Props) {
       <p className={`${css.status} dim`} role="status">
         {range
           ? describe(payload, range)
-          : 'Click an iteration to see it alone, drag to add up, double-click to open it.'}
+          : 'Click an iteration to see only that one, drag to select several, double-click to open one.'}
       </p>
     </div>
   );

@@ -151,8 +151,8 @@ export function Status({ error, legend }: { error: string | null; legend?: React
     <div className={css.status} data-part="status">
       {error === null ? (
         <span className="dim clip">
-          Click a slice for details · drag, or click a step, to sum up a time range · <kbd>?</kbd> lists the
-          keys
+          Click a slice for details · drag, or click a step, to summarize a time range · <kbd>?</kbd> lists
+          the keys
         </span>
       ) : (
         <span className={findCss.problem} role="alert">

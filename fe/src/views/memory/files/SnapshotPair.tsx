@@ -28,7 +28,7 @@ export const SnapshotPair = memo(function SnapshotPair({ selectors, device, path
     : null;
   return (
     <>
-      <Panel title="Compare" note="by site of allocation, each snapshot at its peak">
+      <Panel title="Compare" note="by allocation site, each snapshot at its peak">
         <div className={pageCss.tools}>
           {names.length > 1 && (
             <Select

@@ -147,7 +147,7 @@ interface KindChoiceProps {
 /** The choice of which kind of track the selection sums up; kinds without tracks are left out. */
 export const KindChoice = ({ payload, options, chosen, onPick }: KindChoiceProps) => (
   <Choice
-    name="Tracks to sum up"
+    name="Tracks to summarize"
     value={chosen}
     options={options.filter(([sums]) => sums === 'all' || payload.tracks.some(({ kind }) => kind === sums))}
     onPick={onPick}

@@ -47,7 +47,7 @@ export function OriginCard({ origin }: { origin: OriginEvent }) {
         program && <ol className={css.lines}>{program}</ol>
       ) : (
         <div className={css.columns}>
-          <ol className={css.lines} aria-label="Lines of the program">
+          <ol className={css.lines} aria-label="Source lines">
             {program}
           </ol>
           <pre className={css.source} aria-label="Generated source">

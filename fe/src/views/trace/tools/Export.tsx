@@ -33,8 +33,8 @@ export function Export({ readable, part, window, title }: Omit<Props, 'whole'>) 
       </Popover.Target>
       <Popover.Dropdown className="menu">
         <p>
-          Opens <strong>ui.perfetto.dev</strong>, so it works only with internet. The trace is passed to that
-          page inside this browser and is not uploaded.
+          Opens <strong>ui.perfetto.dev</strong>, so it needs internet access. The trace is handed to that
+          page inside your browser; it isn’t uploaded.
         </p>
         <span className={css.buttons}>
           <Button onClick={() => void open(readable)}>Entire trace</Button>

@@ -178,7 +178,7 @@ function ArrangementOptions({ root, arrangement, onChange }: ArrangementOptionsP
       {fold && (
         <Checkbox
           label="Fold libraries"
-          title="Replace frames of installed packages by what they call"
+          title="Replace frames of installed packages with what they call"
           checked={arrangement.folded}
           onChange={folded => onChange({ ...arrangement, folded })}
         />
