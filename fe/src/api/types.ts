@@ -7,17 +7,15 @@ export type Runs = Schemas['RunsBody'];
 export type RunInfo = Schemas['RunInfo'];
 export type Workers = Schemas['WorkersBody'];
 export type WorkerInfo = Schemas['WorkerInfo'];
-export type SpanInfo = Schemas['SpanInfo'];
 export type FileState = Schemas['FileState'];
 export type ErrorInfo = Schemas['ErrorInfo'];
 export type OtherTools = Schemas['OtherToolsInfo'];
 export type ProgressInfo = Schemas['ProgressInfo'];
 export type Health = Schemas['HealthBody'];
 export type FileHealth = Schemas['FileHealthInfo'];
-export type Note = Schemas['HealthNote'];
 export type Views = Schemas['ViewsBody'];
 export type ViewInfo = Schemas['ViewInfo'];
-export type Pending = Schemas['PendingBody'];
+type Pending = Schemas['PendingBody'];
 export type Overview = Schemas['Overview'];
 export type Device = Schemas['Device'];
 export type HardwareUse = Schemas['HardwareUse'];
@@ -69,7 +67,6 @@ export type IdleRow = Schemas['IdleRow'];
 export type IdleGapsPayload = Schemas['IdleGapsPayload'];
 export type IdleFlamePayload = Schemas['IdleFlamePayload'];
 export type LaunchesPayload = Schemas['LaunchesPayload'];
-export type LaunchRow = Schemas['LaunchRow'];
 export type QueuesPayload = Schemas['QueuesPayload'];
 export type BandwidthPayload = Schemas['BandwidthPayload'];
 export type SequencesPayload = Schemas['SequencesPayload'];
@@ -139,7 +136,7 @@ export type TraceSelection = Schemas['TraceSelection'];
 export type TraceColors = Schemas['TraceColors'];
 export type TraceRef = Schemas['TraceRef'];
 
-export interface Ready<P> {
+interface Ready<P> {
   state: 'ready';
   view: string;
   run: string;

@@ -4,7 +4,7 @@
 const MAX_ENTRIES = 8;
 const MIN_SHARE = 0.001;
 
-export interface Folded<T> {
+interface Folded<T> {
   shown: T[];
   others: T[];
 }

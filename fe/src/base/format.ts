@@ -2,7 +2,7 @@
 // same text; tests/golden/numbers.json checks both.
 
 /** A number with its unit, such as "1.23" and "ms". */
-export interface Measure {
+interface Measure {
   value: string;
   unit: string;
 }

@@ -4,7 +4,7 @@ import { tickFormat } from 'd3-scale';
 import { timeUnit, withMinus } from './format';
 
 /** Begin and end, ns. */
-export interface TimeRange {
+interface TimeRange {
   begin: number;
   end: number;
 }

@@ -17,7 +17,7 @@ export interface ViewProps {
 
 type Section = ViewInfo['section'];
 
-export interface ViewEntry {
+interface ViewEntry {
   /** Its name and section in the navigation, until the server tells which views the trace has. */
   title: string;
   section: Section;

@@ -126,7 +126,7 @@ function copyChart(chart: SVGSVGElement | HTMLCanvasElement): SVGElement {
  * Return the charts below each other as one self-contained SVG with the name of the trace, the title and legend of each
  * chart, and the background of the theme.
  */
-export function buildSvg(charts: readonly Chart[]): {
+function buildSvg(charts: readonly Chart[]): {
   text: string;
   width: number;
   height: number;

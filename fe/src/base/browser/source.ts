@@ -1,7 +1,7 @@
 // Opening the file of a recorded stack frame on this machine.
 import { readSetting, writeSetting } from './settings';
 
-export interface SourceSettings {
+interface SourceSettings {
   /** Recorded path prefixes and their replacements on this machine: "/home/train/src" -> "/Users/me/src". */
   mapping: { from: string; to: string }[];
   /** The link that a click opens; {path} and {line} are filled in. Without one, paths can only be copied. */

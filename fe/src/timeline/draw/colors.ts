@@ -4,7 +4,7 @@ import { FAMILIES, familyColor } from '../../base/family';
 
 export type ColorBy = 'class' | 'family' | 'name' | 'module' | 'process_group';
 
-export interface Paint {
+interface Paint {
   fill: string;
   ink: string;
 }

@@ -2,12 +2,11 @@
 import type { TracePayload } from '../../api/types';
 
 export type Track = TracePayload['tracks'][number];
-export type Group = TracePayload['groups'][number];
 
 /** Heights of lanes and tracks, px. */
-export const LANE_PX = 18;
-export const GROUP_PX = 26;
-export const COUNTER_PX = 36;
+const LANE_PX = 18;
+const GROUP_PX = 26;
+const COUNTER_PX = 36;
 const BLAME_PX = 28;
 const FOLDED_PX = 8;
 const PAD_PX = 6;

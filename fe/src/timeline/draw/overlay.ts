@@ -28,7 +28,7 @@ export interface Band {
   strong: boolean;
 }
 
-export interface StepSpan {
+interface StepSpan {
   name: string;
   start_ns: number;
   duration_ns: number;
@@ -58,8 +58,8 @@ export interface OverlayScene {
 }
 
 /** Heights of the ruler and of the steps below it, px. */
-export const RULER_PX = 24;
-export const STEPS_PX = 22;
+const RULER_PX = 24;
+const STEPS_PX = 22;
 export const HEADER_PX = RULER_PX + STEPS_PX;
 
 export function paintOverlay(context: Drawing, above: OverlayScene): void {
@@ -211,7 +211,7 @@ interface Box {
 }
 
 /** Return where a slice is drawn, px; null if its track is not visible. */
-export function sliceBox(above: OverlayScene, place: SlicePlace): Box | null {
+function sliceBox(above: OverlayScene, place: SlicePlace): Box | null {
   const row = above.layout.rows.find(
     candidate => candidate.track?.id === place.track && candidate.kind !== 'counter',
   );

@@ -15,7 +15,7 @@ export const GROUPINGS = [
   ['line', 'source line'],
 ] as const;
 
-export type Grouping = (typeof GROUPINGS)[number][0];
+type Grouping = (typeof GROUPINGS)[number][0];
 
 interface Props {
   by: Exclude<Grouping, 'category'>;

@@ -192,7 +192,7 @@ function columnsOf(payload: CriticalPathPayload): Column<TargetRow>[] {
 }
 
 /** How much shorter a step is with `percent` of a target's time removed. */
-export function savedTime({ percents }: CriticalPathPayload, row: TargetRow, percent: number): number | null {
+function savedTime({ percents }: CriticalPathPayload, row: TargetRow, percent: number): number | null {
   const now = row.step_ns?.[0];
   const then = row.step_ns?.[percents.indexOf(percent)];
   return now === undefined || then === undefined ? null : now - then;

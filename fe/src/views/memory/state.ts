@@ -6,7 +6,7 @@ export interface Range {
 }
 
 export type GroupBy = 'operator' | 'module' | 'stack' | 'size';
-export type TableName = 'blocks' | 'operators' | 'growth';
+type TableName = 'blocks' | 'operators' | 'growth';
 
 export interface MemoryState {
   device: string;
@@ -35,7 +35,7 @@ const oneOf = <T extends string>(text: string | undefined, options: readonly T[]
   options.find(option => option === text) ?? options[0]!;
 
 export const GROUPINGS = ['operator', 'module', 'stack', 'size'] as const;
-export const TABLE_NAMES = ['blocks', 'operators', 'growth'] as const;
+const TABLE_NAMES = ['blocks', 'operators', 'growth'] as const;
 
 export function readState(params: Record<string, string>, device: string): MemoryState {
   return {

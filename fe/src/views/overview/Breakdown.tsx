@@ -198,7 +198,7 @@ function Share({ ratio, category }: { ratio: number; category: Category }) {
   );
 }
 
-export function Duration({ ns }: { ns: number }) {
+function Duration({ ns }: { ns: number }) {
   const { value, unit } = durationParts(ns);
   return (
     <span title={exactDuration(ns)}>
@@ -207,7 +207,7 @@ export function Duration({ ns }: { ns: number }) {
   );
 }
 
-export function Unknown({ reason }: { reason: readonly Phrase[] | undefined }) {
+function Unknown({ reason }: { reason: readonly Phrase[] | undefined }) {
   return (
     <span className="dim">
       unknown

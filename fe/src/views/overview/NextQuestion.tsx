@@ -45,7 +45,7 @@ interface Answered {
 type Payload = IdlePayload | KernelsPayload | OperatorsPayload;
 
 /** Return the view that answers what to look at next; null if nothing was recorded that would. */
-export function nextView(overview: Overview): View | null {
+function nextView(overview: Overview): View | null {
   const { host, device } = overview.configuration.recorded;
   if (device) {
     return (idleShare(overview) ?? 0) > MIN_IDLE_SHARE ? 'idle' : 'kernels';
@@ -71,7 +71,7 @@ function topRows(view: View, payload: Payload): Answered {
 }
 
 /** What to look at where no fix is known; `found` is null until the answer is there. */
-export interface NextAnswer {
+interface NextAnswer {
   view: View;
   found: Answered | null;
 }

@@ -26,7 +26,7 @@ interface Leader {
  * Parts too narrow for a label get one below, outwards first, on the first row where the text meets neither
  * another text nor the line of one below it.
  */
-export function placeLeaders(narrow: Placed[], width: number): Leader[] {
+function placeLeaders(narrow: Placed[], width: number): Leader[] {
   const middle = (part: Placed) => part.x + part.width / 2;
   const leftHalf = narrow.filter(part => middle(part) < width / 2).reverse();
   const rightHalf = narrow.filter(part => middle(part) >= width / 2);

@@ -94,7 +94,7 @@ export function idleShare({ average, devices, health }: Overview): number | null
   return 1 - busy(average.categories) / average.duration_ns;
 }
 
-export interface Evidence {
+interface Evidence {
   view: string;
   params: Record<string, string>;
 }
@@ -127,7 +127,7 @@ function windowOf({ steps }: Overview, name: string | undefined): string {
 export const communicates = ({ configuration, average }: Overview): boolean =>
   average !== null && ((configuration.world_size ?? 1) > 1 || (average.categories.communication ?? 0) > 0);
 
-export interface CommunicationPart {
+interface CommunicationPart {
   title: string;
   ns: number;
   share: number | null;

@@ -5,7 +5,7 @@ export function rowKey(row: RooflineRow): string {
   return row.input_shape === null ? row.name : `${row.name} | ${row.input_shape}`;
 }
 
-export interface Point {
+interface Point {
   row: RooflineRow;
   /** FLOPs for each byte. */
   x: number;
@@ -26,7 +26,7 @@ export function movesOf(rows: readonly RooflineRow[]): RooflineRow[] {
   return rows.filter(row => row.bytes_per_s !== null && row.bytes_per_s > 0 && row.intensity === null);
 }
 
-export interface Ceiling {
+interface Ceiling {
   title: string;
   flops: number;
 }

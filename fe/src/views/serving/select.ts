@@ -39,7 +39,7 @@ export interface Range {
   last: number;
 }
 
-export interface Extent {
+interface Extent {
   begin: number;
   end: number;
 }

@@ -146,7 +146,7 @@ function useLargestHeight() {
 }
 
 /** The line below the timeline: an error, or what can be done; and the legend. */
-export function Status({ error, legend }: { error: string | null; legend?: ReactNode }) {
+function Status({ error, legend }: { error: string | null; legend?: ReactNode }) {
   return (
     <div className={css.status} data-part="status">
       {error === null ? (

@@ -9,7 +9,7 @@ type Track = TracePayload['tracks'][number];
 const MAP_TRACKS = 4;
 
 /** Return the tracks of processes and devices, without the profiler's own. */
-export const workTracks = (payload: TracePayload): TracePayload['tracks'] =>
+const workTracks = (payload: TracePayload): TracePayload['tracks'] =>
   payload.tracks.filter(track => track.group !== null && payload.groups[track.group]?.kind !== 'profiler');
 
 /** Return the ids of the tracks that the selection sums up, as a parameter: threads and streams, or one kind. */

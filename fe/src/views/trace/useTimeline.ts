@@ -140,7 +140,7 @@ const MAX_HISTORY = 50;
 
 const isSameSpan = (a: Span | null, b: Span): boolean => a !== null && a.begin === b.begin && a.end === b.end;
 
-export interface WindowHistory {
+interface WindowHistory {
   /** Record the window at which the timeline came to rest. */
   onRest: (window: Span) => void;
   /** Show the previous window. */

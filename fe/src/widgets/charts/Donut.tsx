@@ -210,7 +210,7 @@ function lighten(color: string, index: number, count: number): string {
 }
 
 /** Returns the width of a text, px. */
-export type MeasureText = (text: string) => number;
+type MeasureText = (text: string) => number;
 
 /** Fewest letters of a name that is cut in the middle; shorter ones are cut at the end by the style sheet. */
 const MIN_LETTERS = 8;

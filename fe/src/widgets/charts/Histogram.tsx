@@ -4,7 +4,7 @@ import { roundTickValues } from '../../base/ticks';
 import { useWidth } from './useWidth';
 import css from './Histogram.module.css';
 
-export interface Outlier {
+interface Outlier {
   value: number;
   event: number;
 }

@@ -19,10 +19,9 @@ import css from './Table.module.css';
 /** Height of a row, px. */
 export const ROW_HEIGHT = 28;
 
-export type CellValue = string | number | boolean | null | undefined;
+type CellValue = string | number | boolean | null | undefined;
 
-export type ColumnKind =
-  'text' | 'code' | 'count' | 'number' | 'duration' | 'bytes' | 'ratio' | 'rate' | 'flag';
+type ColumnKind = 'text' | 'code' | 'count' | 'number' | 'duration' | 'bytes' | 'ratio' | 'rate' | 'flag';
 
 type MissingReason = string | readonly Phrase[];
 
@@ -62,7 +61,7 @@ const DEFAULT_WIDTH: Record<ColumnKind, number> = {
   flag: 64,
 };
 
-export function columnWidth<R>(column: Column<R>): number {
+function columnWidth<R>(column: Column<R>): number {
   return (
     column.width ??
     DEFAULT_WIDTH[column.kind] + (column.term ? 20 : 0) + (column.bar ? (column.bar.percent ? 64 : 20) : 0)
@@ -109,10 +108,7 @@ export function saveCsv<R>(name: string, columns: readonly Column<R>[], rows: re
 }
 
 /** Return the text of a value; `exact` is for the tooltip. */
-export function formatCell(
-  kind: ColumnKind,
-  value: CellValue,
-): { text: string; unit?: string; exact?: string } {
+function formatCell(kind: ColumnKind, value: CellValue): { text: string; unit?: string; exact?: string } {
   if (value === null || value === undefined) {
     return { text: '–' };
   }

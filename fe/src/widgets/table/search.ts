@@ -5,7 +5,7 @@ export interface Search {
   regex: boolean;
 }
 
-export interface Matcher {
+interface Matcher {
   test: (text: string) => boolean;
   /** Why the expression is invalid; then nothing is filtered out. */
   error?: string;

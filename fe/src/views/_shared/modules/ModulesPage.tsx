@@ -14,7 +14,7 @@ import { Tree } from './Tree';
 import grid from './Grid.module.css';
 
 /** A choice of what the page shows: the module table, the flame graph, or content of the tab itself. */
-export interface Show {
+interface Show {
   name: string;
   title: string;
   content: 'tree' | 'flame' | ReactElement;

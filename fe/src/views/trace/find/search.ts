@@ -15,7 +15,7 @@ export interface SearchedTrace {
 }
 
 /** Where the search continues: at a time and a hit (-1: none); `track` limits the listed hits (-1: all). */
-export interface SearchPosition {
+interface SearchPosition {
   at: number;
   event: number;
   track: number;
@@ -38,10 +38,7 @@ export function positionInTrace(
   };
 }
 
-export type SearchMatches = Pick<
-  TraceSearch,
-  'headline' | 'hits' | 'by_track' | 'rows' | 'previous' | 'next'
->;
+type SearchMatches = Pick<TraceSearch, 'headline' | 'hits' | 'by_track' | 'rows' | 'previous' | 'next'>;
 
 export function mergeMatches(
   answers: readonly TraceSearch[],
@@ -74,7 +71,7 @@ export function mergeMatches(
 }
 
 /** Hits of one lane without a visible gap. */
-export interface HitRange {
+interface HitRange {
   track: number;
   depth: number;
   begin: number;

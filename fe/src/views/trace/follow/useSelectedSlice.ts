@@ -149,7 +149,7 @@ function flowArrows(flows: TraceFlows): Arrow[] {
 }
 
 /** Highlight the device work that a slice launched; null if it launched none. */
-export function highlightLaunched({ event, kernels }: TraceFlows): Highlight | null {
+function highlightLaunched({ event, kernels }: TraceFlows): Highlight | null {
   const rows = new Set([event, ...kernels]);
   return kernels.length > 0 ? (track, row) => track.kind !== 'stream' || rows.has(row) : null;
 }
@@ -175,7 +175,7 @@ interface PlacedSlice {
 }
 
 /** Return where a slice is drawn; null if it isn't. */
-export function placeOf({ track, depth, start_ns, duration_ns }: PlacedSlice): SlicePlace | null {
+function placeOf({ track, depth, start_ns, duration_ns }: PlacedSlice): SlicePlace | null {
   return track === null || depth === null || start_ns === null
     ? null
     : { track, depth, start: start_ns, duration: duration_ns ?? 0 };

@@ -69,7 +69,7 @@ const valueColumn = (id: 'low' | 'high' | 'last', title: string): Column<Row> =>
 });
 
 /** Return min, max, and last value of each counter in the window, rounded to its buckets. */
-export function counterRows(counters: TraceCounters, payload: TracePayload): Row[] {
+function counterRows(counters: TraceCounters, payload: TracePayload): Row[] {
   const { series, low, high, last } = decodeSamples(counters);
   return payload.tracks.flatMap(track => {
     const [from, to] = series.get(track.id) ?? [0, 0];

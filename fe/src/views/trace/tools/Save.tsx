@@ -90,7 +90,7 @@ const INDENT = 8;
 const SVG = 'http://www.w3.org/2000/svg';
 
 /** Return a picture of the visible rows with their names and a legend; null before the first frame. */
-export function pictureOfTracks(
+function pictureOfTracks(
   controller: Controller,
   payload: TracePayload,
   texts: readonly LegendEntry[],
@@ -135,7 +135,7 @@ export function pictureOfTracks(
   return { title, width: NAMES_PX + width, height, legend, svg: whole };
 }
 
-export interface TotaledTrace {
+interface TotaledTrace {
   /** Prefix of its columns; empty if it is the only trace. */
   title: string;
   selectors: Selectors;
@@ -145,11 +145,7 @@ export interface TotaledTrace {
 }
 
 /** Return CSV with a row per name, largest total first, and count and ns of each trace. */
-export async function totalsCsv(
-  client: Client,
-  traces: readonly TotaledTrace[],
-  window: Span,
-): Promise<string> {
+async function totalsCsv(client: Client, traces: readonly TotaledTrace[], window: Span): Promise<string> {
   const each = await Promise.all(traces.map(trace => rowsOf(client, trace, window)));
   const names = new Map<string, number>();
   each.forEach(rows => rows.forEach(row => names.set(row.name, (names.get(row.name) ?? 0) + row.total_ns)));

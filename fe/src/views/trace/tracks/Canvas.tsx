@@ -291,7 +291,7 @@ export function Canvas(props: Props) {
 const ordered = (a: number, b: number): Span => ({ begin: Math.min(a, b), end: Math.max(a, b) });
 
 /** A hint shown when the wheel scrolls and zooming may have been meant; it fades by itself. */
-export function WheelHint({ onFaded }: { onFaded: () => void }) {
+function WheelHint({ onFaded }: { onFaded: () => void }) {
   return (
     <p className={css.hint} data-part="wheel-hint" role="status" onAnimationEnd={onFaded}>
       <kbd>Ctrl</kbd> or <kbd>⌘</kbd> + wheel, or a pinch, zooms · <kbd>Shift</kbd> + wheel pans

@@ -8,8 +8,7 @@ const ZOOM_PER_PIXEL = 0.01;
 
 type WheelTurn = Pick<WheelEvent, 'deltaX' | 'deltaY' | 'deltaMode' | 'ctrlKey' | 'metaKey' | 'shiftKey'>;
 
-export type WheelAction =
-  { does: 'zoom'; factor: number } | { does: 'pan'; pixels: number } | { does: 'scroll' };
+type WheelAction = { does: 'zoom'; factor: number } | { does: 'pan'; pixels: number } | { does: 'scroll' };
 
 /**
  * Ctrl, Cmd or a pinch (which browsers report as Ctrl) zooms; Shift, or a turn to the side, pans; anything else
