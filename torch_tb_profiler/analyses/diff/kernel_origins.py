@@ -66,21 +66,21 @@ def _join(side: Sequence[Mapping[str, set[tuple[Hashable, ...]] | None]], *, lin
     unknown: set[str] = set()
     for places in side:
         for name, values in places.items():
-            kept = {value if lines else value[:3] for value in values or ()}
-            joined[name] |= kept
-            if not kept or any(all(part is None for part in value) for value in kept):
+            distinct = {value if lines else value[:3] for value in values or ()}
+            joined[name] |= distinct
+            if not distinct or any(all(part is None for part in value) for value in distinct):
                 unknown.add(name)
     return {name: frozenset(values) for name, values in joined.items() if name not in unknown}
 
 
 def _pair_unique(aligned: dict[str, str], base: Mapping[str, _Places], candidate: Mapping[str, _Places]) -> None:
     """Add the names whose places one name has on each side, if neither is aligned yet."""
-    taken = set(aligned.values())
+    matched = set(aligned.values())
     owners: tuple[dict[_Places, list[str]], ...] = (defaultdict(list), defaultdict(list))
     for side, by_place in zip((base, candidate), owners, strict=True):
         for name, places in side.items():
             by_place[places].append(name)
     for places, olds in owners[0].items():
         news = owners[1].get(places, [])
-        if len(olds) == len(news) == 1 and olds[0] not in aligned and news[0] not in taken:
+        if len(olds) == len(news) == 1 and olds[0] not in aligned and news[0] not in matched:
             aligned[olds[0]] = news[0]

@@ -96,15 +96,15 @@ def build_name_table(
     """
     codes = [{side.texts[code]: code for code in distinct_codes(side.name)} for side in (base, candidate)]
     pairs = {old: new for old, new in (aligned or {}).items() if old in codes[0] and new in codes[1]}
-    taken = set(pairs.values())
+    matched = set(pairs.values())
     pairs |= {
         old: new
         for old, new in renamed.items()
         if old in codes[0] and new in codes[1] and old not in codes[1] and new not in codes[0]
-        if old not in pairs and new not in taken
+        if old not in pairs and new not in matched
     }
     names: list[tuple[str | None, str | None]] = [
-        (text, pairs.get(text, text if text in codes[1] and text not in taken else None)) for text in codes[0]
+        (text, pairs.get(text, text if text in codes[1] and text not in matched else None)) for text in codes[0]
     ]
     paired = {new for _, new in names}
     names += [(None, text) for text in codes[1] if text not in paired]

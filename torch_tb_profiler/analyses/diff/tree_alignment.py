@@ -263,7 +263,7 @@ def _common_keys(trees: tuple[LogicalTree, LogicalTree], aligned: Mapping[str, s
 
     aligned  kernel of the base -> that of the candidate with the same origin
     """
-    taken = set(aligned.values())
+    matched = set(aligned.values())
     codes: dict[tuple[int, str], int] = {}
     keys = []
     occurrences = 1 + max(int(tree.occurrence.max(initial=0)) for tree in trees)
@@ -276,7 +276,7 @@ def _common_keys(trees: tuple[LogicalTree, LogicalTree], aligned: Mapping[str, s
             # All iterators over data count as the same: one process or several, DataLoader or DataPipe.
             text = "" if role == PartRole.DATALOADER else tree.texts[name]
             if side == 0 and role == PartRole.DEVICE:
-                text = aligned.get(text, f"{text}\0base" if text in taken else text)
+                text = aligned.get(text, f"{text}\0base" if text in matched else text)
             of_pair[i] = codes.setdefault((role, text), len(codes))
         keys.append(of_pair[which.reshape(-1)] * occurrences + tree.occurrence)
     return keys[0], keys[1]

@@ -58,8 +58,8 @@ def even_split(job: DistributedJob, work: WorkWindows) -> WorkWindows:
     deviation = work.work - means[windows.which]
     nth = ordinals(np.zeros(len(work.rows), np.bool_), member, step)
     same = group(member, nth)
-    usual = np.bincount(same.which, deviation, len(same)) / np.maximum(same.counts, 1)
-    typical: Int64 = np.maximum(work.work - usual[same.which], 0).astype(np.int64)
+    mean_deviation = np.bincount(same.which, deviation, len(same)) / np.maximum(same.counts, 1)
+    typical: Int64 = np.maximum(work.work - mean_deviation[same.which], 0).astype(np.int64)
     return msgspec.structs.replace(work, typical=typical)
 
 

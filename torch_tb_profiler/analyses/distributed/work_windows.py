@@ -269,9 +269,9 @@ def _set_typical_by_step(work: Int64, typical: Int64, single: Bool, job: Distrib
             times = computing[alone][same].astype(np.float64)
             outlying[same] = np.maximum(times - median(times), 0)
         for part in (longer_idle[alone], outlying, left):
-            taken = np.minimum(part, left)
-            taken = taken * min(1.0, excess / max(taken.sum(), 1.0))
-            left, excess = left - taken, excess - taken.sum()
+            assigned = np.minimum(part, left)
+            assigned = assigned * min(1.0, excess / max(assigned.sum(), 1.0))
+            left, excess = left - assigned, excess - assigned.sum()
         typical[alone] = left.astype(np.int64)
 
 
@@ -281,6 +281,8 @@ def _beyond_other_windows(times: Int64, member: Int32, step: Int32) -> Float64:
     What precedes the first collective of a step, such as loading data, is compared among the first windows.
     """
     first = (np.diff(member, prepend=NO_CODE) != 0) | (np.diff(step, prepend=NO_CODE) != 0)
-    alike = group(step, first.astype(np.int64))
-    beyond: Float64 = np.maximum(times - others_medians(alike.which, times, len(alike)), 0).astype(np.float64)
+    same_step = group(step, first.astype(np.int64))
+    beyond: Float64 = np.maximum(times - others_medians(same_step.which, times, len(same_step)), 0).astype(
+        np.float64
+    )
     return beyond

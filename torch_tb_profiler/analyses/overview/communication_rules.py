@@ -134,13 +134,13 @@ def find_contention(trace: Trace) -> Iterator[Finding]:
     for positions in positions_by_value(number, int(compared.sum())):
         calls = chosen[positions]
         alone, during = calls[is_alone[calls]], calls[is_during[calls]]
-        usual = float(median(length[alone]))
-        ratio = float(median(length[during])) / max(usual, 1.0)
+        typical = float(median(length[alone]))
+        ratio = float(median(length[during])) / max(typical, 1.0)
         if ratio >= MIN_CONTENTION_RATIO:
-            long = during[length[during] > usual]
-            begins.append(start[long] + int(usual))
+            long = during[length[during] > typical]
+            begins.append(start[long] + int(typical))
             ends.append(end[long])
-            slowed.append((int(length[long].sum() - usual * len(long)), ratio, long))
+            slowed.append((int(length[long].sum() - typical * len(long)), ratio, long))
     if not slowed:
         return
     _, ratio, calls = max(slowed, key=lambda each: each[0])

@@ -243,11 +243,13 @@ def _persistence(influence: Float64) -> Float64:
     (Andrews 1991). One within its own error counts as none.
     """
     squares = np.maximum((influence**2).sum(0), 1e-300)
-    alike = (influence[1:] * influence[:-1]).sum(0) / squares
-    alike = np.where(
-        alike > 2 / len(influence) ** 0.5, np.minimum(alike + (1 + 3 * alike) / len(influence), 0.98), 0.0
+    lag_one = (influence[1:] * influence[:-1]).sum(0) / squares
+    lag_one = np.where(
+        lag_one > 2 / len(influence) ** 0.5,
+        np.minimum(lag_one + (1 + 3 * lag_one) / len(influence), 0.98),
+        0.0,
     )
-    factor: Float64 = (1 + alike) / (1 - alike)
+    factor: Float64 = (1 + lag_one) / (1 - lag_one)
     return factor
 
 

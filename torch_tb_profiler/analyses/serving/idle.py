@@ -215,15 +215,15 @@ def _split_gaps(
     """Return the ns of each gap by cause, int64[g, causes], and in which gaps waiting is not certain, bool[g]."""
     sets = _host_work(trace, found, on_device)
     parts = np.zeros((len(gaps.starts), len(CAUSES)), np.int64)
-    taken = NO_INTERVALS
+    claimed = NO_INTERVALS
     for cause in (NETWORK, SAMPLING, SCHEDULER, WAITING, LAUNCH):
-        mine = subtract(sets[cause], taken)
+        mine = subtract(sets[cause], claimed)
         parts[:, cause] = covered_time(mine, gaps.starts, gaps.ends)
-        taken = union(taken, mine)
+        claimed = union(claimed, mine)
     rest = gaps.ends - gaps.starts - parts.sum(1)
-    usual = float(np.median(rest)) if len(rest) else 0.0
+    typical_ns = float(np.median(rest)) if len(rest) else 0.0
     labeled = _holds_any(gaps, trace.events.start[found.idle_labels])
-    waits = (found.phase[number] == PREFILL) & ~running[number] & (rest >= max(MIN_WAIT_NS, 3 * usual))
+    waits = (found.phase[number] == PREFILL) & ~running[number] & (rest >= max(MIN_WAIT_NS, 3 * typical_ns))
     waits |= labeled
     present = np.minimum(_time_with_requests(trace, gaps), rest)
     parts[waits, WAITING] += (rest - present)[waits]

@@ -49,13 +49,13 @@ class _Groups(msgspec.Struct, frozen=True):
     error: Float64
 
 
-def padded_batches(requests: Int64, decodes: Bool, usual: Bool, times: Float64, padded: Int64) -> Batches:
+def padded_batches(requests: Int64, decodes: Bool, typical: Bool, times: Float64, padded: Int64) -> Batches:
     """Return the sizes of batches that explain the times of decode iterations.
 
-    requests int64[n]; decodes bool[n]: it decodes only; usual bool[n]: its time is no outlier;
+    requests int64[n]; decodes bool[n]: it decodes only; typical bool[n]: its time is no outlier;
     times float64[n] without attention; padded int64[n] what the labels call the size, ABSENT where they don't.
     """
-    groups = _mean_times(requests[decodes & usual], times[decodes & usual])
+    groups = _mean_times(requests[decodes & typical], times[decodes & typical])
     if groups is None:
         return Batches((requests,), False)
     candidates = [groups.requests]

@@ -1,4 +1,4 @@
-"""Iterations that made requests wait longer than usual, with the cause."""
+"""Iterations that made requests wait longer than is typical, with the cause."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ MIN_STALL_SHARE = 0.05
 """Extra idle time below this share of a median iteration is no stall."""
 
 SPREAD_RATIO = 5.0
-"""Extra idle time within this many times its usual spread is no stall."""
+"""Extra idle time within this many times its typical spread is no stall."""
 
 MIN_SAMPLES = 8
-"""Fewest iterations of a phase that have a usual idle time of their own."""
+"""Fewest iterations of a phase that make their typical idle time meaningful."""
 
 
 class Stall(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class Stall(msgspec.Struct, frozen=True):
 
     iteration  its number; for time after the sampled tokens the iteration that sampled them
     start_ns   begin of the extra time, as far as it is known
-    extra_ns   beyond what is usual
+    extra_ns   beyond what is typical
     cause      one of CAUSES, PREFILL_BLOCKS, PREEMPTION, or SLOW_DEVICE
     requests   how many waited; None where the labels don't count them
     """
@@ -83,14 +83,14 @@ def waiting_requests(found: ServingIterations) -> Int64:
 
 
 def _host_stalls(found: ServingIterations, times: ServingTimes, waiting: Int64) -> list[Stall]:
-    """Return iterations before which the host took longer than usual, each with the cause that took most."""
+    """Return iterations before which the host took longer than is typical, each with the cause that took most."""
     limit = MIN_STALL_SHARE * float(np.median(times.duration))
     causes = [SCHEDULER, LAUNCH, SAMPLING, NETWORK, UNRECORDED]
     excess = np.zeros((len(found), len(causes)))
     for column, cause in enumerate(causes):
         spent = times.idle[:, cause].astype(np.float64)
-        usual, spread = _typical_gap(spent, found)
-        over = spent - usual
+        expected, spread = _typical_gap(spent, found)
+        over = spent - expected
         excess[:, column] = np.where(over > np.maximum(limit, SPREAD_RATIO * spread), over, 0.0)
     # What no request waited for costs nothing, unless the host was seen to be at work for one that was queued.
     excess[~times.running, causes.index(UNRECORDED)] = 0.0
@@ -114,17 +114,17 @@ def _host_stalls(found: ServingIterations, times: ServingTimes, waiting: Int64) 
 
 
 def _typical_gap(spent: Float64, found: ServingIterations) -> tuple[Float64, Float64]:
-    """Return the usual time before an iteration of its phase, and its spread, float64[k] each.
+    """Return the typical time before an iteration of its phase, and its spread, float64[k] each.
 
     The lower quartile: up to three quarters of the iterations may be slow.
     """
-    usual, spread = np.zeros(len(spent)), np.zeros(len(spent))
+    expected, spread = np.zeros(len(spent)), np.zeros(len(spent))
     for phase in np.unique(found.phase).tolist():
         mine = found.phase == phase
         among = spent[mine] if mine.sum() >= MIN_SAMPLES else spent
         low, quartile = np.percentile(among, [5, 25])
-        usual[mine], spread[mine] = quartile, quartile - low
-    return usual, spread
+        expected[mine], spread[mine] = quartile, quartile - low
+    return expected, spread
 
 
 def _work_stalls(trace: Trace, found: ServingIterations, times: ServingTimes, waiting: Int64) -> list[Stall]:

@@ -88,10 +88,10 @@ def _find_cause(trace: Trace, number: int, extra: float, typical: float, *, devi
     for group in order:
         candidates, found = groups[group], []
         for code in _long_names(trace, candidates, number, MIN_CAUSE_SHARE * extra):
-            usual = _typical_time(trace, group, code)
+            typical_ns = _typical_time(trace, group, code)
             mine = candidates.rows[trace.events.name[candidates.rows] == code]
             within = float(_time_in_steps(trace, mine, number, number + 1)[0])
-            if within - usual > MIN_CAUSE_SHARE * extra and usual <= MAX_LOOP_SHARE * typical:
+            if within - typical_ns > MIN_CAUSE_SHARE * extra and typical_ns <= MAX_LOOP_SHARE * typical:
                 found.append((within, mine))
         if found:
             _, mine = min(found, key=lambda each: each[0])

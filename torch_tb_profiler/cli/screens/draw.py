@@ -228,9 +228,9 @@ def _fit(blocks: list[_Block], width: int) -> tuple[list[_Block], list[_Block]]:
 
 def _with_bars(blocks: list[_Block], bar_width: int, only_first: bool) -> list[_Block]:
     """Return the blocks with bars of this width, the first one alone if `only_first`."""
-    drawn = [index for index, block in enumerate(blocks) if block.bar_width]
-    kept = drawn[:1] if only_first else drawn
-    return [block._replace(bar_width=bar_width if index in kept else 0) for index, block in enumerate(blocks)]
+    with_bar = [index for index, block in enumerate(blocks) if block.bar_width]
+    widened = with_bar[:1] if only_first else with_bar
+    return [block._replace(bar_width=bar_width if index in widened else 0) for index, block in enumerate(blocks)]
 
 
 def _total_width(blocks: list[_Block], first: int, others: int) -> int:

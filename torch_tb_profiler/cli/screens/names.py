@@ -28,11 +28,11 @@ def shorten_names(names: Sequence[str], width: int) -> list[str]:
 
 def _show_differences(short: dict[str, str], places: dict[str, tuple[int, ...]]) -> bool:
     """Add to `places` where names that look the same differ; return whether any was added."""
-    alike: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name, text in short.items():
-        alike.setdefault(text, []).append(name)
+        groups.setdefault(text, []).append(name)
     found = False
-    for group in alike.values():
+    for group in groups.values():
         common = len(os.path.commonprefix(group))
         for name in group if len(group) > 1 else ():
             if common not in places[name] and len(places[name]) < MAX_PLACES:

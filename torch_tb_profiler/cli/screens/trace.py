@@ -24,10 +24,10 @@ _PARTS = (("python_slices", "Python"), ("instants", "Instants"), ("samples", "Sa
 def lay_out(payload: dict[str, Any]) -> Screen:
     """Return the screen of `TracePayload`."""
     counts, groups = payload["counts"], payload["groups"]
-    drawn = [track for track in payload["tracks"] if track["slices"] or track["instants"] or track["samples"]]
+    shown = [track for track in payload["tracks"] if track["slices"] or track["instants"] or track["samples"]]
     rows: list[Row] = [
         {**track, "group_name": "" if track["group"] is None else groups[track["group"]]["name"]}
-        for track in drawn
+        for track in shown
     ]
     tracks = [
         Column("name", "Track", "text"),
