@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.analyses.overview.advice_traces import get_advice, work
+from tests.analyses.overview.advice_traces import BACKWARD, get_advice, work
 from tests.analyses.overview.rule_traces import (
     RULES,
     Document,
@@ -111,6 +111,28 @@ def test_what_a_later_step_copies_is_a_batch_though_it_has_the_size_of_gradients
     }
     document["traceEvents"].append(before)
     assert ("pinned_copies", "") in list_advice(document)
+
+
+def test_pauses_between_small_collectives_in_a_row_are_no_launch_overhead() -> None:
+    """Buckets remove them, and graphs or fewer operators don't; a kernel between two of them makes them that."""
+    facts = " In~msg~nelems=1000 dtype=Float Collective~name=allreduce".replace("~", " ")
+
+    def late(between: str) -> Document:
+        lines = [work(500, 1_500, 100, 1, "gemm"), BACKWARD]
+        for number in range(30):
+            at, call = 2_100 + 100 * number, 10 + 2 * number
+            lines.append(work(at, 50, at - 5, call, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", call=4) + facts)
+            if between:
+                lines.append(work(at + 60, 5, at + 55, call + 1, between, call=4))
+        return picture(*lines, "host cuda_runtime cudaDeviceSynchronize 5200 4700")
+
+    found = {each.finding.id: each for each in advice(read_bytes(json.dumps(late("")).encode()))}
+    assert "launch_bound" not in found
+    gain = found["small_collectives"].gain
+    # Of the first collective 50 us remain, and of each other one 1 us at 4 bytes per ns.
+    assert gain is not None and gain.measured_ns == pytest.approx(29 * 99_000, rel=0.01)
+    assert gain.ns <= 29 * 100_000
+    assert "launch_bound" in {rule for rule, _ in list_advice(late("vectorized"))}
 
 
 def test_copies_of_an_offloaded_optimizer_are_no_parameters_that_it_steps_one_by_one() -> None:

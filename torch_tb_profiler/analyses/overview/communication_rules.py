@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import Finding, job_kind
@@ -20,7 +21,7 @@ from torch_tb_profiler.model.communication.collectives import Collectives, colle
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import device_ids
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_intervals, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
 
 MAX_SMALL_BYTES = 2**20
@@ -28,6 +29,9 @@ MAX_SMALL_BYTES = 2**20
 
 MIN_SMALL_COLLECTIVES = 8
 """Fewest small collectives per step that are worth a bucket."""
+
+MAX_GAP_NS = 1_000_000
+"""A longer pause between two collectives is more than the launch of the next one."""
 
 BUCKET_BANDWIDTH = 4
 """Bytes per ns, that of PCI Express 3, at which a bucket transfers at least what small collectives transfer
@@ -43,7 +47,7 @@ MIN_CONTENTION_RATIO = 1.15
 def find_small_collectives(trace: Trace) -> Iterator[Finding]:
     """Find many small all-reduces, whose latency a bucket would pay once.
 
-    What remains is the first of each step, and the bytes of the others at BUCKET_BANDWIDTH.
+    What remains is the first of each step, and the bytes of the others at BUCKET_BANDWIDTH; a bucket has no gaps.
     """
     operations, (begins, ends) = collectives(trace), typical_bounds(trace)
     mine = latency_bound_collectives(trace)
@@ -56,9 +60,9 @@ def find_small_collectives(trace: Trace) -> Iterator[Finding]:
     longest = int(mine[np.argmax(operations.end[mine] - operations.start[mine])])
     yield Finding(
         "small_collectives",
-        merge(needed[later], operations.end[mine][later]),
+        union(merge(needed[later], operations.end[mine][later]), gaps_between_collectives(trace)),
         union(roles["kernel"], roles["memcpy"], roles["memset"]),
-        on_device=len(rows_of_kind(trace, *DEVICE_KINDS)) > 0,
+        # Not `on_device`: one collective relieves the host of launches, too.
         case="ddp" if job_kind(trace).wrapper == "ddp" else "loop",
         subject=operations.names[operations.collective[longest]],
         place=format_bytes(median(size)),
@@ -76,6 +80,49 @@ def latency_bound_collectives(trace: Trace) -> Int64:
     mine = _small_all_reduces(trace, operations)
     mine = mine[_step_of(operations, mine, begins, ends) >= 0]
     return mine if len(mine) >= MIN_SMALL_COLLECTIVES * len(begins) else mine[:0]
+
+
+@derived
+def gaps_between_collectives(trace: Trace) -> Intervals:
+    """Return when no device works between two small collectives in a row of a typical step, up to MAX_GAP_NS."""
+    pairs = _collectives_in_row(trace)
+    return merge(pairs.end, pairs.next_start)
+
+
+def launches_of_collectives(trace: Trace, late: Intervals) -> Intervals:
+    """Return from the start of a small collective to that of the next one, where the host launches that too late.
+
+    late  when the devices wait for the host
+    """
+    pairs = _collectives_in_row(trace)
+    waits = covered_time(late, pairs.end, pairs.next_start) > 0
+    return merge(pairs.start[waits], pairs.next_start[waits])
+
+
+class _Pairs(msgspec.Struct, frozen=True):
+    """Small collectives, each with the next one in a row: int64[k] ns."""
+
+    start: Int64
+    end: Int64
+    next_start: Int64
+
+
+@derived
+def _collectives_in_row(trace: Trace) -> _Pairs:
+    """Return the neighbors with a pause between them in which no device works."""
+    operations, (begins, ends) = collectives(trace), typical_bounds(trace)
+    mine = latency_bound_collectives(trace)
+    mine = mine[np.argsort(operations.start[mine], kind="stable")]
+    step = _step_of(operations, mine, begins, ends)
+    before, after = operations.end[mine][:-1], operations.start[mine][1:]
+    near = (step[1:] == step[:-1]) & (after > before) & (after - before <= MAX_GAP_NS)
+    kernels = rows_of_kind(trace, Kind.KERNEL)
+    starts = np.sort(trace.events.start[kernels[~is_communication_kernel(trace)[kernels]]])
+    near &= np.searchsorted(starts, before) == np.searchsorted(starts, after)
+    roles = role_intervals(trace)
+    busy = union(roles["kernel"], roles["communication"], roles["memcpy"], roles["memset"])
+    near[near] = covered_time(busy, before[near], after[near]) == 0
+    return _Pairs(operations.start[mine][:-1][near], before[near], after[near])
 
 
 def _step_of(operations: Collectives, which: Int64, begins: Int64, ends: Int64) -> Int64:

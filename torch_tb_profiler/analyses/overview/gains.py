@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.analyses.overview.communication_rules import launches_of_collectives
 from torch_tb_profiler.analyses.overview.finding import NO_ROWS, Finding, Gain
 from torch_tb_profiler.analyses.overview.host_rules import copying_calls
 from torch_tb_profiler.analyses.overview.idle import device_busy, host_late_times, long_stretches
@@ -227,6 +228,9 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             target = device_work_target(
                 trace, np.flatnonzero(is_communication_kernel(trace)).astype(np.int32), finding.during
             )
+            if finding.id == "small_collectives":  # the host launches one
+                launching = launches_of_collectives(trace, host_late_times(trace))
+                target = merge_targets([target, host_time_target(trace, launching)])
         case "optimizer_loop" if finding.case == "kernels":
             return None  # a replay keeps the launch of each kernel and the gap before it
         case "optimizer_loop":

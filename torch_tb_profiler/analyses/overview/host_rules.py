@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.analyses.overview.communication_rules import gaps_between_collectives
 from torch_tb_profiler.analyses.overview.dominant_frames import (
     deepest_dominant_frame,
     dominant_frames,
@@ -316,6 +317,8 @@ def _launch_bound(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     linked = device[launch >= 0]
     if job_kind(trace).graphs or len(linked) < MIN_LAUNCHES:
         return
+    # A graph or fewer operators launch collectives no sooner: buckets do, which other advice is about.
+    passes = union(passes, gaps_between_collectives(trace))
     during = subtract(short_stretches(host_late_times(trace)), passes)
     many = MIN_LATE_LAUNCHES * int(step_kinds(trace).typical.sum())
     if len(during.starts) >= min(many, MIN_WAITED_FOR_SHARE * len(linked)):
