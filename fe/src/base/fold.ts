@@ -15,9 +15,9 @@ export function foldSmall<T>(entries: readonly T[], valueOf: (entry: T) => numbe
     .toSorted((a, b) => valueOf(b) - valueOf(a))
     .slice(0, MAX_ENTRIES)
     .filter(entry => valueOf(entry) >= MIN_SHARE * total);
-  const kept = new Set(largest);
-  const others = entries.filter(entry => !kept.has(entry));
+  const shownEntries = new Set(largest);
+  const others = entries.filter(entry => !shownEntries.has(entry));
   return others.length < 2
     ? { shown: [...entries], others: [] }
-    : { shown: entries.filter(entry => kept.has(entry)), others };
+    : { shown: entries.filter(entry => shownEntries.has(entry)), others };
 }

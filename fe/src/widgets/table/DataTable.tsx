@@ -90,9 +90,9 @@ interface Props<R> {
 
 export function DataTable<R extends object>(props: Props<R>) {
   const { name, rows, columns, rowKey, sort, onSort, search, onSearch, onOpen } = props;
-  const [kept, setKept] = useState<string>();
-  const selected = props.onSelect ? props.selected : kept;
-  const onSelect = props.onSelect ?? ((row: R | undefined) => setKept(row && rowKey(row)));
+  const [ownSelection, setOwnSelection] = useState<string>();
+  const selected = props.onSelect ? props.selected : ownSelection;
+  const onSelect = props.onSelect ?? ((row: R | undefined) => setOwnSelection(row && rowKey(row)));
   const scroller = useRef<HTMLDivElement>(null);
   useRestoredScroll(scroller, name);
   const [visibility, setVisibility] = useState<ColumnVisibilityState>(() => ({

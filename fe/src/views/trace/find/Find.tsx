@@ -26,15 +26,15 @@ export function Find({ payload, found, timeline }: Props) {
   const onEvent = timeline.chooseEvent;
   const input = useRef<HTMLInputElement>(null);
   const [draft, setDraft] = useState(query);
-  const asked = useRef(query);
+  const requested = useRef(query);
   const [open, setOpen] = useState(false);
-  /** How many hits ahead (or back) were asked for and not gone to yet. */
+  /** How many hits ahead (or back) were requested and not reached yet. */
   const steps = useRef(0);
   /** What was selected when the last step was taken, until something else is. */
   const left = useRef<number | null | undefined>(undefined);
   const { track, setTrack, matches, error } = found;
   const ask = (text: string, expression = regex) => {
-    asked.current = text;
+    requested.current = text;
     timeline.change({ find: text, regex: expression }, true);
   };
   const latest = useRef(ask);
@@ -43,13 +43,13 @@ export function Find({ payload, found, timeline }: Props) {
   });
   // What the address says (a link, the way back) is what the field says, unless it is the field that wrote it.
   useEffect(() => {
-    if (query !== asked.current) {
-      asked.current = query;
+    if (query !== requested.current) {
+      requested.current = query;
       setDraft(query);
     }
   }, [query]);
   useEffect(() => {
-    const timer = setTimeout(() => draft !== asked.current && latest.current(draft), PAUSE_MS);
+    const timer = setTimeout(() => draft !== requested.current && latest.current(draft), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [draft]);
   const hit = matches?.rows.findIndex(row => row.event === event) ?? -1;

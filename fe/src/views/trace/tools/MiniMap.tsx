@@ -41,7 +41,7 @@ const KEY_MOVES: Record<string, readonly [number, number]> = {
 export function MiniMap({ payload, tile, tracks, ticks, window, onWindow, time }: Props) {
   const { ref, width } = useWidth();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const held = useRef<number | null>(null);
+  const grabOffset = useRef<number | null>(null);
   const length = Math.max(payload.end_ns - payload.begin_ns, 1);
   useEffect(() => {
     const context = canvas.current?.getContext('2d');
@@ -107,12 +107,12 @@ export function MiniMap({ payload, tile, tracks, ticks, window, onWindow, time }
           event.currentTarget.setPointerCapture(event.pointerId);
           const x = event.clientX - event.currentTarget.getBoundingClientRect().left;
           const inside = x >= left && x <= left + size;
-          held.current = inside ? x - (left + size / 2) : 0;
-          move(event, held.current);
+          grabOffset.current = inside ? x - (left + size / 2) : 0;
+          move(event, grabOffset.current);
         }}
-        onPointerMove={event => held.current !== null && move(event, held.current)}
+        onPointerMove={event => grabOffset.current !== null && move(event, grabOffset.current)}
         onPointerUp={() => {
-          held.current = null;
+          grabOffset.current = null;
         }}
       >
         <canvas

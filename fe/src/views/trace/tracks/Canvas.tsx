@@ -163,37 +163,37 @@ export function Canvas(props: Props) {
   };
   const onPointerMove = (event: PointerEvent) => {
     const { x, y } = place(event);
-    const held = drag.current;
+    const dragged = drag.current;
     if (!controller) {
       return;
     }
-    if (!held) {
+    if (!dragged) {
       const found = controller.hover(x, y);
       setPointed(found && { hit: found.hit, blame: found.blame, x, y });
       stage.current!.dataset.edge = String(heldAt(x) !== null);
       return;
     }
-    held.moved ||= Math.abs(x - held.x) > DRAG_PX;
-    if (held.moved && held.pans) {
-      controller.panBy(held.x - x);
-      held.x = x;
-    } else if (held.moved) {
+    dragged.moved ||= Math.abs(x - dragged.x) > DRAG_PX;
+    if (dragged.moved && dragged.pans) {
+      controller.panBy(dragged.x - x);
+      dragged.x = x;
+    } else if (dragged.moved) {
       setPointed(null);
       controller.setHighlights({
         ...latest.current.highlights,
-        area: ordered(held.from, controller.timeAt(x)),
+        area: ordered(dragged.from, controller.timeAt(x)),
       });
     }
   };
   const onPointerUp = (event: PointerEvent) => {
     const { x, y } = place(event);
-    const held = drag.current;
+    const dragged = drag.current;
     drag.current = null;
-    if (!controller || !held || held.pans) {
+    if (!controller || !dragged || dragged.pans) {
       return;
     }
-    if (held.moved) {
-      props.onArea(ordered(held.from, controller.timeAt(x)));
+    if (dragged.moved) {
+      props.onArea(ordered(dragged.from, controller.timeAt(x)));
       return;
     }
     const step = controller.stepAt(x, y);
