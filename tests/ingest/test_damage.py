@@ -77,6 +77,12 @@ def test_a_damaged_event_is_skipped_alone(damaged: bytes, kind: str | None, even
         assert kind in [note.kind for note in trace.health]
 
 
+def test_half_a_surrogate_pair_around_the_events_is_replaced() -> None:
+    head = b'{"device \\ud800": ["a", {"b\\udfff": "\\ud83d\\ude00"}], "traceEvents": ['
+    trace = read_bytes(head + middle() + b'], "x": "\\uDC00"}')
+    assert trace.metadata == {"device \ufffd": ["a", {"b\ufffd": "\U0001f600"}], "x": "\ufffd"}
+
+
 def test_notes_have_the_offset() -> None:
     content = with_middle(middle(b"C:\\x"))
     note = next(note for note in read_bytes(content).health if note.kind == "repaired_event")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from tests.analyses.overview.advice_traces import steps
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.dominant_frames import main_operator
+from torch_tb_profiler.model.trace import NO_CODE
 
 
 def find_operator(*lines: str) -> tuple[str, int] | None:
@@ -45,6 +50,17 @@ def test_what_runs_outside_the_steps_does_not_count() -> None:
         "aten::add",
         1_000_000,
     )
+
+
+def test_an_operator_without_a_name_is_not_named() -> None:
+    """Its time counts: more than half of it has no name."""
+    for us, name in ((1_000, "aten::add"), (4_100, None)):
+        trace = draw("\n".join((steps(1), "host cpu_op aten::add 100 4000", f"host cpu_op lost 4200 {us}")))
+        names = trace.events.name
+        lost = names == trace.strings.index("lost")
+        trace = replace(trace, events=replace(trace.events, name=np.where(lost, NO_CODE, names)))
+        found = main_operator(trace)
+        assert (found and found.name) == name
 
 
 def test_of_annotations_alone_no_operator_is_named() -> None:

@@ -18,7 +18,7 @@ from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_intervals, event_kinds, rows_of_kind
 from torch_tb_profiler.model.schedule.threads import main_thread
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Int32, Int64, Trace, distinct_codes, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, distinct_codes, name_mask
 
 MAX_STRETCHES = 200
 """Stretches that are looked into, the longest ones."""
@@ -160,6 +160,8 @@ def deepest_dominant_frame(trace: Trace, time: Intervals, rows: Int32) -> Domina
 def _frequent_names(trace: Trace, rows: Int32, times: Int64, time: int) -> tuple[Int32, list[int]]:
     """Return (rows, codes) of the names whose times add up to half of `time` or more."""
     names = trace.events.name[rows]
+    named = names != NO_CODE
+    rows, times, names = rows[named], times[named], names[named]
     enough = 2 * np.bincount(names, times, minlength=len(trace.strings)) >= time
     selected: Int32 = rows[enough[names]]
     return selected, np.flatnonzero(enough).tolist()

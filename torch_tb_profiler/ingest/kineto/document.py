@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.ingest.kineto.repair import replace_surrogates
 from torch_tb_profiler.ingest.source import UnpackedStream
 from torch_tb_profiler.model.health import HealthLog
 
@@ -367,4 +368,6 @@ def _parse_object(text: bytes, offset: int, health: HealthLog) -> dict[str, Any]
     except ValueError as error:
         health.add("metadata_damaged", "warning", f"the trace's metadata can't be read: {error}", offset=offset)
         return {}
+    if b"\\u" in text:
+        value = replace_surrogates(value)
     return value if isinstance(value, dict) else {}

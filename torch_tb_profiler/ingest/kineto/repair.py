@@ -83,7 +83,7 @@ class EventSalvage:
             except (ValueError, RecursionError):
                 return False
             self._note("control_character", "warning", "texts with raw control characters; left as they are")
-        self.events.append(_clean(event))
+        self.events.append(replace_surrogates(event))
         self._at = end
         return True
 
@@ -101,7 +101,7 @@ class EventSalvage:
                 "warning",
                 "events with invalid escapes or words that are not JSON (N/A, nan, inf) were repaired",
             )
-            self.events.append(_clean(event))
+            self.events.append(replace_surrogates(event))
             rest = repaired[used:].lstrip()
             if rest.startswith("]"):
                 self.rest = rest[1:] + self._text[end:]
@@ -150,12 +150,12 @@ def _repair_token(match: re.Match[str]) -> str:
     return "NaN" if word == "nan" else "-Infinity" if token[0] == "-" else "Infinity"
 
 
-def _clean(value: Any) -> Any:
+def replace_surrogates(value: Any) -> Any:
     """Replace lone surrogates, which can't be encoded, in a decoded JSON value."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):
-        return {_clean(key): _clean(item) for key, item in value.items()}
+        return {replace_surrogates(key): replace_surrogates(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_clean(item) for item in value]
+        return [replace_surrogates(item) for item in value]
     return value
