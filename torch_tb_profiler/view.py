@@ -60,7 +60,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rows(self) -> slice:
-        """The slice of all rows that is on the page."""
+        """Return the slice of all rows that is on the page."""
         return slice(self.first, None if self.limit is None else self.first + self.limit)
 
 
@@ -151,7 +151,7 @@ class Reduction(msgspec.Struct, Generic[S], frozen=True):
 
     @property
     def cache_name(self) -> str:
-        """Its name in the cache, which differs from the names of all views' answers."""
+        """Return the view's name in the cache, which differs from the names of all views' answers."""
         return f"{self.slug}-reduced"
 
 
@@ -181,7 +181,7 @@ class _View(_ViewOptions, Generic[P, R], frozen=True):
 
     @property
     def tab(self) -> str:
-        """The slug of the tab that the view is or is a part of."""
+        """Return the slug of the tab that the view is or is a part of."""
         return self.slug.partition("/")[0]
 
 
@@ -319,7 +319,7 @@ class Tab(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def views(self) -> tuple[View, ...]:
-        """The view that opens the tab, followed by all its parts."""
+        """Return the view that opens the tab, followed by all its parts."""
         return (self.view, *self.parts, *self.of_job())
 
     @property
@@ -344,13 +344,13 @@ class Tab(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def reductions_on_load(self) -> tuple[Reduction[Any], ...]:
-        """The reductions that are computed, with their details, when a trace is loaded."""
+        """Return the reductions that are computed, with their details, when a trace is loaded."""
         views = [view for view in (self.view, *self.parts) if isinstance(view, RunView)]
         return tuple(view.reduction for view in views if view is self.view or view.reduction.on_load)
 
     @property
     def views_built_on_load(self) -> tuple[TraceView[Any, Any], ...]:
-        """The tab's views whose answers are built when a trace is loaded."""
+        """Return the tab's views whose answers are built when a trace is loaded."""
         views = (self.view, *self.parts)
         return tuple(view for view in views if isinstance(view, TraceView) and view.cached == "on_load")
 

@@ -63,7 +63,7 @@ class OperatorTable(msgspec.Struct, frozen=True):
 
     @property
     def rows(self) -> Int32:
-        """Rows of the trace of the table's calls."""
+        """Return the trace's rows of the calls in the table."""
         return self.operators.rows[self.calls]
 
     def sums(self, column: Int64) -> Int64:

@@ -28,7 +28,7 @@ class Columns:
 
     @property
     def origin_ns(self) -> int:
-        """Time 0 of all tables in the clock of the file: with PyTorch's profiler ns since 1970."""
+        """Return time 0 of all tables in the clock of the file: with PyTorch's profiler ns since 1970."""
         return self._trace.base_ns + self._trace.trace_start_ns
 
     @cached_property

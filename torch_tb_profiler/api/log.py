@@ -41,7 +41,7 @@ class Log:
 
     @property
     def path(self) -> str:
-        """The path or URL that was opened, without any secrets in it."""
+        """Return the path or URL that was opened, without any secrets in it."""
         return self._shared.session.root
 
     @property
@@ -168,13 +168,13 @@ class WorkerAnswers:
 
     @property
     def workers(self) -> Sequence[str]:
-        """Names of the workers that have the span; each rank of a file of several ranks is one."""
+        """Return the names of the workers that have the span; each rank of a file of several ranks is one."""
         workers = self._session.workers(self._session.catalog.run(self.run))
         return [each.name for each in workers if any(span.name == self.span for span in each.spans)]
 
     @property
     def hang(self) -> HangsPayload | None:
-        """The answer of the Hangs tab, None if the run has no flight recorder dumps."""
+        """Return the answer of the Hangs tab, None if the run has no flight recorder dumps."""
         if not self._has_dumps:
             return None
 

@@ -29,7 +29,7 @@ class Result(Generic[R]):
 
     @cached_property
     def data(self) -> R:
-        """The result as an object with typed fields, which its class documents."""
+        """Return the result as an object with typed fields, which its class documents."""
         data: R = msgspec.json.decode(self._content, type=self._view.payload)
         return data
 
@@ -40,12 +40,12 @@ class Result(Generic[R]):
 
     @property
     def text(self) -> str:
-        """The sentences of the view, one per line."""
+        """Return the sentences of the view, one per line."""
         return "\n".join(sentences(self.to_dict())[0])
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Names of the tables in the result, the main one first."""
+        """Return the names of the tables in the result, the main one first."""
         return tuple(self._tables)
 
     def to_arrow(self, table: str | None = None) -> pyarrow.Table:

@@ -31,7 +31,7 @@ class SharedSession:
 
     @property
     def session(self) -> Session:
-        """The open session. Raises UsageError once it is closed."""
+        """Return the open session. Raises UsageError once it is closed."""
         if not self._finalizer.alive:
             raise UsageError("the log is closed", hint="open it again")
         return self._session

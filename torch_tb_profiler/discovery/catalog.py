@@ -100,7 +100,7 @@ class ListedFile(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The file's name without folders."""
+        """Return the file's name without folders."""
         return self.path.rpartition("/")[2]
 
     def open(self) -> BinaryIO:
@@ -198,7 +198,7 @@ class Catalog(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def others_headline(self) -> str | None:
-        """A headline with the number of files of other tools, or None if there are none."""
+        """Return a headline with the number of files of other tools, or None if there are none."""
         count = sum(len(each.files) for each in self.others)
         return f"{plural(count, 'file')} of other tools" if count else None
 

@@ -58,7 +58,7 @@ class CompiledLibrary:
 
     @property
     def crash_message(self) -> str:
-        """What a crash of the library writes to standard error before the process ends."""
+        """Return what a crash of the library writes to standard error before the process ends."""
         return (
             f"{self.file_name}: the native reader crashed on a file; "
             f"set {_SWITCH}=0 to read without it, and please report it\n"

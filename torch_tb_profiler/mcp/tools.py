@@ -36,12 +36,12 @@ class Tools:
 
     @property
     def readers(self) -> tuple[Callable[..., str], ...]:
-        """The tools that change nothing."""
+        """Return the tools that change nothing."""
         return self.list_runs, self.list_views, self.summary, self.view, self.diff
 
     @property
     def writers(self) -> tuple[Callable[..., str], ...]:
-        """The tools that write a file; none if that is not allowed."""
+        """Return the tools that write a file; none if that is not allowed."""
         return () if self._save is None else (self.slice,)
 
     def list_runs(self, field: str = "", first: int = 0) -> str:

@@ -82,7 +82,7 @@ class RecordedCall(NamedTuple):
 
     @property
     def signature(self) -> tuple[str, tuple[int, ...] | None]:
-        """What must be the same on all ranks of a collective."""
+        """Return what must be the same on all ranks of a collective."""
         return self.operation, self.elements
 
 
@@ -109,7 +109,7 @@ class GroupHistory:
 
     @property
     def last(self) -> int:
-        """The number of the last call that this rank made."""
+        """Return the number of the last call that this rank made."""
         return self.first + len(self.codes) - 1
 
 

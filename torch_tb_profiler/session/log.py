@@ -72,7 +72,7 @@ class LogFolders:
 
     @property
     def label(self) -> str:
-        """The log folders, without secrets in their addresses."""
+        """Return the log folders, without secrets in their addresses."""
         return ", ".join(location.label for _, location in self._roots)
 
     @property

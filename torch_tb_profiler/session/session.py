@@ -75,7 +75,7 @@ class Session:
 
     @property
     def root(self) -> str:
-        """The log folders, without secrets in their addresses."""
+        """Return the log folders, without secrets in their addresses."""
         return self._log.label
 
     @property
@@ -85,12 +85,12 @@ class Session:
 
     @property
     def error(self) -> ErrorInfo | None:
-        """The error of the last listing, or None if there was none."""
+        """Return the error of the last listing, or None if there was none."""
         return self._log.error
 
     @property
     def catalog(self) -> Catalog:
-        """The runs of the last listing."""
+        """Return the runs of the last listing."""
         return self._log.catalog
 
     def start(self) -> None:

@@ -51,7 +51,7 @@ class Target(msgspec.Struct, frozen=True):
 
     @property
     def trace(self) -> tuple[TargetNames, int | None]:
-        """The identity of the trace: a file may turn out to hold several traces once it is read."""
+        """Return the identity of the trace: a file may turn out to hold several traces once it is read."""
         return self.names, self.part
 
     @property

@@ -42,7 +42,7 @@ class StepTime(msgspec.Struct, frozen=True):
 
     @property
     def share_base(self) -> str:
-        """What takes this time: "a step", "a typical step", "an iteration" or "the trace"."""
+        """Return what takes this time: "a step", "a typical step", "an iteration" or "the trace"."""
         if not self.recorded:
             return "the trace"
         return f"a typical {self.noun}" if self.typical else with_article(self.noun)

@@ -19,7 +19,7 @@ class SummarySource(Protocol):
     def workers(self) -> Sequence[str]: ...
     @property
     def hang(self) -> HangsPayload | None:
-        """The answer of the Hangs tab, None if the run has no flight recorder dumps."""
+        """Return the answer of the Hangs tab, None if the run has no flight recorder dumps."""
         ...
 
     def answer(self, slug: str, worker: str) -> Any:

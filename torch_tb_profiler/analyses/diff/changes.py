@@ -50,7 +50,7 @@ class Change(msgspec.Struct, frozen=True):
 
     @property
     def significant(self) -> bool:
-        """Whether the change is proven and large enough to matter."""
+        """Return whether the change is proven and large enough to matter."""
         return self.verdict in ("slower", "faster")
 
 

@@ -43,7 +43,7 @@ class RankComparison(MemoizedStruct, frozen=True):
 
     @property
     def sources(self) -> tuple[RankSource, ...]:
-        """The compared ranks, in order of rank."""
+        """Return the compared ranks, in order of rank."""
         return self.job.sources
 
 

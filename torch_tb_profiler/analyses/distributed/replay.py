@@ -158,7 +158,7 @@ class JobReplay:
 
     @cached_property
     def _unchanged(self) -> ReplayResult:
-        """The replay in which no rank works as long as is typical, so that no excess counts."""
+        """Return the replay in which no rank works as long as is typical, so that no excess counts."""
         nobody = ReplayScenarios(np.zeros((self.ranks, 1), np.bool_))
         moments = self._reached, self._stalled, self._end
         return self._run(nobody, [np.zeros(len(each.member), np.int64) for each in moments])
@@ -169,7 +169,7 @@ class JobReplay:
 
     @cached_property
     def _compiled(self) -> Replay | None:
-        """The function in C for this job, None if Python replays it."""
+        """Return the function in C for this job, None if Python replays it."""
         functions = replay_functions()
         return None if functions is None else functions.prepare(self._network)
 
@@ -213,7 +213,7 @@ class JobReplay:
 
     @cached_property
     def _level_slices(self) -> list[tuple[slice, slice, slice, slice]]:
-        """For each level the slices of operations, runs, last arrivals, and stalls."""
+        """Return, for each level, the slices of operations, runs, last arrivals, and stalls."""
         bounds, last = self._reached.bounds, np.flatnonzero(self._network.last_arrival)
         last_arrivals, runs = (np.searchsorted(places, bounds) for places in (last, self._network.run_begins))
         parts = (_slices(part) for part in (bounds, runs, last_arrivals, self._stalled.bounds))

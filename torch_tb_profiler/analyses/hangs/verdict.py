@@ -80,7 +80,7 @@ class HangVerdict:
 
     @property
     def line(self) -> str | None:
-        """Where the culprit's own call is, of a mismatch; else where the first waiter's is."""
+        """Return where the culprit's own call is, of a mismatch; else where the first waiter's is."""
         call = self.culprit_call or self.call
         return own_line(call.frames) if call is not None else None
 

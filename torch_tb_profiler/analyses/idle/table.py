@@ -72,7 +72,7 @@ class IdleTable(msgspec.Struct, frozen=True):
 
     @property
     def chosen(self) -> Int64 | slice:
-        """What selects the segments in the chosen steps; without copies if that is all of them."""
+        """Return what selects the segments in the chosen steps; without copies if that is all of them."""
         return slice(None) if self.selected is None else self.selected
 
     def members(self, *rows: int) -> Int64:

@@ -75,7 +75,7 @@ class ModuleTimes(msgspec.Struct, frozen=True):
 
     @property
     def device_time(self) -> int:
-        """All device time of the trace, ns."""
+        """Return all device time of the trace, ns."""
         placed = int(self.forward_self.sum() + self.backward_self.sum())
         return placed + self.outside.time + self.unlinked.time
 

@@ -90,7 +90,7 @@ class ServingVerdict(msgspec.Struct, frozen=True):
 
     @property
     def left_out(self) -> list[int]:
-        """The positions of the iterations that the figures leave out, in order."""
+        """Return the positions of the iterations that the figures leave out, in order."""
         return sorted({row for each in self.once for row in each.rows})
 
 

@@ -64,7 +64,7 @@ class WorkRecords:
 
     @property
     def lane(self) -> Int64:
-        """The stream, or the queue in recordings from before ROCm 7."""
+        """Return the stream, or the queue in recordings from before ROCm 7."""
         return np.where(self.stream == ABSENT, self.queue, self.stream)
 
 

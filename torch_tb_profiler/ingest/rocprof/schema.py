@@ -155,7 +155,7 @@ class ProcessMetadata(msgspec.Struct):
 
     @property
     def command_line(self) -> str | None:
-        """The command as one text; the file has a list of its words."""
+        """Return the command as one text; the file has a list of its words."""
         words = self.command if isinstance(self.command, list) else [self.command]
         return " ".join(word for word in words if isinstance(word, str)) or None
 

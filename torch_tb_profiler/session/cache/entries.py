@@ -132,7 +132,7 @@ class FileSummary(msgspec.Struct, frozen=True):
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """The numbers of the file's parts (`model.ranks.split_trace`), empty if it holds one trace."""
+        """Return the numbers of the file's parts (`model.ranks.split_trace`), empty if it holds one trace."""
         return tuple(range(self.recordings)) if self.recordings > 1 else self.ranks
 
     def severities(self) -> Counter[str]:

@@ -63,7 +63,7 @@ class AllocatorHistory:
 
     @property
     def peak(self) -> int | None:
-        """The first entry after which the most bytes are in use, None without a history."""
+        """Return the first entry after which the most bytes are in use, None without a history."""
         return int(self.in_use.argmax()) if len(self) else None
 
     @property
