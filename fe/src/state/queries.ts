@@ -104,7 +104,7 @@ export function useView<P>(
   return useQuery({ ...viewQuery<P>(client, slug, selectors, params), enabled });
 }
 
-/** A view of several traces; `payloads` is set when all of them are ready. */
+/** Return a view of several traces; `payloads` is set when all of them are ready. */
 export function useViewOfEach<P>(
   slug: string,
   requests: readonly (readonly [Selectors, Record<string, string>])[],

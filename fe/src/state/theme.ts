@@ -11,7 +11,7 @@ function storedChoice(): ThemeChoice {
   return choice === 'light' || choice === 'dark' ? choice : 'host';
 }
 
-/** The color scheme: that of TensorBoard unless the user chose one. */
+/** Return the color scheme: that of TensorBoard unless the user chose one. */
 export function useTheme() {
   const [choice, setChoice] = useState(storedChoice);
   const [hostDark, setHostDark] = useState(hostIsDark);

@@ -132,7 +132,7 @@ function useRankComparison(
     : { payload: alone, comparing: communicates && !error };
 }
 
-/** The selected target; one that is no row of the table has its curve requested. */
+/** Return the selected target; one that is no row of the table has its curve requested. */
 function chosenOf({ targets }: CriticalPathPayload, picked: string | undefined): Target | undefined {
   const row = targets.find(({ target }) => target === picked);
   const title = picked?.slice(picked.indexOf(':') + 1);
@@ -191,7 +191,7 @@ function columnsOf(payload: CriticalPathPayload): Column<TargetRow>[] {
   ];
 }
 
-/** How much shorter a step is with `percent` of a target's time removed. */
+/** Return how much shorter a step is with `percent` of a target's time removed. */
 function savedTime({ percents }: CriticalPathPayload, row: TargetRow, percent: number): number | null {
   const now = row.step_ns?.[0];
   const then = row.step_ns?.[percents.indexOf(percent)];

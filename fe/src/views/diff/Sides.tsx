@@ -149,7 +149,7 @@ function FurtherRecordings({ side, first, further, onFurther }: FurtherProps) {
 const recordingName = ([run, worker, span]: Recording) =>
   [run, worker, span && `span ${span}`].filter(Boolean).join(' · ');
 
-/** The recordings in the parameter, which may hold anything if it was typed by hand. */
+/** Return the recordings in the parameter, which may hold anything if it was typed by hand. */
 function parseRecordings(further: string): Recording[] {
   try {
     const listed: unknown = JSON.parse(further);

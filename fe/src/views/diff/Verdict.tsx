@@ -29,7 +29,7 @@ export function Verdict({ change }: Props) {
   );
 }
 
-/** The interval of a change, what would settle it, and its false discovery rate, as sentences. */
+/** Return the interval of a change, what would settle it, and its false discovery rate, as sentences. */
 export function intervalText({ low_ns, high_ns, q, needed }: Props['change'], say: Say): string {
   const range =
     low_ns === null || high_ns === null ? '' : ` 95% interval: ${signed(low_ns)} to ${signed(high_ns)}.`;

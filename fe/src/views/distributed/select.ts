@@ -62,7 +62,7 @@ export type HostRow = Payload['late_hosts'][number];
 
 type Straggler = Payload['stragglers'][number];
 
-/** The first rows, grouped below their hosts; ungrouped if the payload names no hosts. */
+/** Return the first rows, grouped below their hosts; ungrouped if the payload names no hosts. */
 export function groupByHost({ stragglers, late_hosts }: Payload, listed: number): (HostRow | Straggler)[] {
   const first = stragglers.slice(0, listed);
   const hosts = new Map(late_hosts.map(host => [host.host, host]));
@@ -77,7 +77,7 @@ export const isHostRow = (row: HostRow | Straggler): row is HostRow => !('worker
 /** Most ranks opened on one timeline at once: more tracks don’t fit on a screen. */
 export const MAX_TIMELINE_RANKS = 4;
 
-/** A few ranks to compare on one timeline: the straggler and its neighbors, in order. */
+/** Return a few ranks to compare on one timeline: the straggler and its neighbors, in order. */
 export function ranksAroundStraggler(payload: Payload): string[] {
   const workers = payload.averages.map(row => row.worker);
   const at = Math.max(workers.indexOf(payload.verdict.worker ?? ''), 0);

@@ -86,7 +86,7 @@ export default function IdleView({
   );
 }
 
-/** The payload with waits for other ranks, once their traces are read. */
+/** Return the payload with waits for other ranks, once their traces are read. */
 function useRankComparison(
   alone: IdlePayload,
   { run, worker, span }: Required<Selectors>,

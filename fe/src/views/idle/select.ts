@@ -29,7 +29,7 @@ export interface Row {
 export const perStep = ({ counted, step_noun: noun }: IdlePayload): string =>
   counted > 1 ? ` per ${noun}` : '';
 
-/** The causes, most time first, each with its subjects; times are per step. */
+/** Return the causes, most time first, each with its subjects; times are per step. */
 export function causeRows({ causes, sums, counted, by }: IdlePayload): Row[] {
   const steps = Math.max(counted, 1);
   const groups = new Map<string, IdleRow[]>();
@@ -149,7 +149,7 @@ export function workOnTimeline(
   return stream === null ? { moment: `${device}:${begin}-${end}:${work}` } : { area: `${begin}-${end}` };
 }
 
-/** The named parameters of the view that are set. */
+/** Return the named parameters of the view that are set. */
 export function pickParams(params: Record<string, string>, ...names: string[]): Record<string, string> {
   return Object.fromEntries(
     names.flatMap(name => (params[name] === undefined ? [] : [[name, params[name]] as const])),

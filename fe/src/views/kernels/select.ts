@@ -10,7 +10,7 @@ export function rowKey(row: KernelRow, byLaunch: boolean): string {
   return [row.name, row.operator, row.grid, row.block, row.registers, row.shared_memory].join(' | ');
 }
 
-/** What a row is called, singular and plural. */
+/** Return what a row is called, singular and plural. */
 export function rowNoun({ group_by }: KernelsPayload): [string, string] {
   return group_by === 'launch'
     ? ['row', 'rows']
@@ -19,7 +19,7 @@ export function rowNoun({ group_by }: KernelsPayload): [string, string] {
       : ['kernel', 'kernels'];
 }
 
-/** The rows that a slice of the Tensor Cores pie counts; all of them without a choice. */
+/** Return the rows that a slice of the Tensor Cores pie counts; all of them without a choice. */
 export function filterByCores(rows: KernelRow[], cores: string | undefined): KernelRow[] {
   const chosen = USES_CORES_BY_PARAM.get(cores ?? '');
   return chosen === undefined ? rows : rows.filter(row => row.tc_used === chosen);
@@ -31,7 +31,7 @@ const USES_CORES_BY_PARAM = new Map<string, boolean | null>([
   ['unknown', null],
 ]);
 
-/** Time and launches of all rows. */
+/** Return the time and the launches of all rows. */
 export function totalText(payload: KernelsPayload): string {
   const names = new Set(payload.rows.map(row => row.name)).size;
   const what = payload.group_by === 'family' ? plural(names, 'family', 'families') : plural(names, 'kernel');

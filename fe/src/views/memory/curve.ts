@@ -61,7 +61,7 @@ export function outline({ time, end }: Curve, band: Band, x: Scale, y: Scale): s
   return final ? steps.x(([at]) => x(at)).y(point => y(point[1]))([...points, [end, final[1]]])! : '';
 }
 
-/** What lies below a band. */
+/** Return what lies below a band. */
 export function surface({ time, end }: Curve, band: Band, x: Scale, y: Scale): string {
   const points = Array.from(band.max, (max, i): Point => [time[i]!, max]).filter(
     ([, max]) => !Number.isNaN(max),

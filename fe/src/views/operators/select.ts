@@ -4,7 +4,7 @@ import type { OperatorRow, OperatorsPayload, OperatorStacks } from '../../api/ty
 import { formatDuration, plural } from '../../base/format';
 import type { FlameNode } from '../../widgets/charts/flame/FlameGraph';
 
-/** A unique key of a row: its name, and what else the rows are grouped by. */
+/** Return a unique key of a row: its name, and what else the rows are grouped by. */
 export function rowKey(row: OperatorRow): string {
   const groupValues = [
     row.input_shape,
@@ -18,7 +18,7 @@ export function rowKey(row: OperatorRow): string {
 
 export const hasDevice = (payload: OperatorsPayload): boolean => payload.totals.device_self_ns !== null;
 
-/** The total time of all rows; of what graphs replayed, if nothing else ran. */
+/** Return the total time of all rows; of what graphs replayed, if nothing else ran. */
 export function totalsText({ rows, replayed, totals }: OperatorsPayload): string {
   if (rows.length === 0 && replayed.length > 0) {
     return `${formatDuration(sum(replayed, row => row.ns))} in ${plural(
@@ -30,7 +30,7 @@ export function totalsText({ rows, replayed, totals }: OperatorsPayload): string
   return `${formatDuration(totals.host_self_ns)} on the host${device}`;
 }
 
-/** The merged stacks as a tree; `time` selects the width. */
+/** Return the merged stacks as a tree; `time` selects the width. */
 export function stackTree(stacks: OperatorStacks, time: 'host' | 'device'): FlameNode {
   const nodes: FlameNode[] = stacks.frames.map(frame => ({
     name: shortFrame(frame.text),

@@ -21,7 +21,7 @@ export function pointsOf(rows: readonly RooflineRow[]): Point[] {
   });
 }
 
-/** Rows that compute nothing, or nobody knows what, placed by bandwidth. */
+/** Return the rows with no known FLOPs, placed by bandwidth. */
 export function movesOf(rows: readonly RooflineRow[]): RooflineRow[] {
   return rows.filter(row => row.bytes_per_s !== null && row.bytes_per_s > 0 && row.intensity === null);
 }

@@ -50,7 +50,7 @@ export function extentOf({ start_ns: starts, duration_ns: durations }: ServingCo
   return { begin, end: Math.max((starts[last] ?? 0) + (durations[last] ?? 0), begin + 1) };
 }
 
-/** A rectangle per iteration; where several share a pixel, one as high as the longest of them. */
+/** Return a rectangle per iteration; where several share a pixel, one as high as the longest of them. */
 export function barsPath(
   columns: ServingColumns,
   phase: string,
@@ -90,7 +90,7 @@ export function barsPath(
   return path.join('');
 }
 
-/** A step line through the values: the highest of each pixel; null breaks it. */
+/** Return a step line through the values: the highest of each pixel; null breaks it. */
 export function stepsPath(
   columns: ServingColumns,
   values: readonly (number | null)[],
@@ -124,7 +124,7 @@ export function stepsPath(
   return path.join('');
 }
 
-/** The iteration at a time, or the one before it. */
+/** Return the iteration at a time, or the one before it. */
 export function iterationAt({ start_ns: starts }: ServingColumns, ns: number): number {
   let [low, high] = [0, starts.length];
   while (low < high) {
@@ -197,7 +197,7 @@ function sumsOf(columns: ServingColumns, { first, last }: Range): Sums {
   };
 }
 
-/** What is said of the iterations under the pointer. */
+/** Describe the iterations under the pointer. */
 export function describe(payload: ServingPayload, { first, last }: Range): string {
   const { iterations: columns, iteration_numbers: numbers } = payload;
   const [from, to] = [numbers[first]!, numbers[last]!];

@@ -8,7 +8,7 @@ export const timelineTarget = (event: number, python: boolean) => ({
   params: { event: String(event), ...(python ? { python: 'true' } : {}) },
 });
 
-/** The rows from the outermost module down to this place. */
+/** Return the rows from the outermost module down to this place. */
 export function pathTo(rows: readonly ModuleRow[], place: number): ModuleRow[] {
   for (const row of rows) {
     if (row.place === place) {
@@ -37,7 +37,7 @@ export function initiallyExpanded(rows: readonly ModuleRow[], maxRows = 30): str
 
 export type Frame = ModuleFlame['frames'][number];
 
-/** The frames as nodes below one root; what children leave uncovered is self time. */
+/** Return the frames as nodes below one root; what children leave uncovered is self time. */
 export function flameRoot(flame: ModuleFlame): FlameNode {
   const nodes = flame.frames.map((frame): FlameNode => ({
     name: frame.name,

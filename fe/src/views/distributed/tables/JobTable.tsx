@@ -130,7 +130,7 @@ function Rate({ value, least }: { value: number; least: boolean }) {
   );
 }
 
-/** The column of ranks; of workers if the rank of any is unknown. */
+/** Return the column of ranks; of workers if the rank of any is unknown. */
 export function rankColumn<R extends { rank: number | null; worker: string }>(
   payload: DistributedPayload,
 ): Column<R> {

@@ -21,7 +21,7 @@ interface Props {
   selectors: Selectors;
 }
 
-/** The snapshots of all ranks of a run, undefined until they have been read. */
+/** Return the snapshots of all ranks of a run, undefined until they have been read. */
 export function useSnapshotRanks({ run, span }: Selectors, enabled = true) {
   const { data, error } = useView<RanksPayload>('memory/ranks', { run, span }, {}, enabled);
   return { ranks: data?.state === 'ready' ? data.payload : undefined, error };
