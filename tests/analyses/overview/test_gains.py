@@ -69,6 +69,15 @@ def test_short_code_saves_what_it_takes_after_syncs_too() -> None:
     assert found.gain.basis == "what_if" and found.gain.ns == pytest.approx(4 * 600_000 + 8 * 410_000, abs=40_000)
 
 
+def test_code_that_outlasts_what_a_sync_costs_saves_all_that_it_takes() -> None:
+    """Each sync waits for 3 ms, so it costs as much: the last 600 us of the code are its own."""
+    program: list[Action] = [Host("tokenize", 3_600), SimulatedKernel("gemm", 3_000), Sync()]
+    trace = Simulation([program], steps=4, syncs=True).run().trace(0)
+    found = get_advice(trace, "host_code")
+    assert found is not None and found.gain is not None and found.gain.basis == "what_if"
+    assert found.gain.ns == pytest.approx(3_600_000, rel=0.01)
+
+
 def test_a_removed_wait_gains_what_the_critical_path_says_of_its_operator() -> None:
     wait = "host cpu_op aten::item 1000 4010\nhost cuda_runtime cudaStreamSynchronize 1005 4000"
     trace = draw(f"{STEP}\n{work(10, 4_990, 5, 1)}\n{wait}\n{work(6_000, 4_000, 5_990, 2)}")

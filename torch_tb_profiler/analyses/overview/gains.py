@@ -63,7 +63,10 @@ MAX_STEP_GAP_RATIO = 0.01
 def measure_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     """Return the measured gain of each finding, which needs no schedule."""
     synced = _synced_time(findings)
-    times = [max(_measured_ns(trace, finding), _idle_in_code_ns(trace, finding, synced)) for finding in findings]
+    times = [
+        max(_measured_ns(trace, finding), _mean_ns(trace, _idle_in_code(trace, finding, synced)))
+        for finding in findings
+    ]
     return [
         Gain(min(_most_measured(trace, finding, time, synced), _most_overlapped(trace, finding)), time, "share")
         for finding, time in zip(findings, times, strict=True)
@@ -78,17 +81,21 @@ def _synced_time(findings: Sequence[Finding]) -> Intervals:
     return union(*(finding.during for finding in findings if finding.id == "synchronization"))
 
 
-def _idle_in_code_ns(trace: Trace, finding: Finding, synced: Intervals) -> float:
-    """Return how long the device is idle at a stretch while the host is in some code, mean ns per typical step.
+def _idle_in_code(trace: Trace, finding: Finding, synced: Intervals) -> Intervals:
+    """Return when the device is idle at a stretch while the host is in some code.
 
     That includes the time after a sync, which is advised on by itself: both are true of it.
     """
     if finding.id != "host_code" or finding.event is None or finding.case == "alone":
-        return 0.0
-    windows, count = typical_windows(trace), int(step_kinds(trace).typical.sum())
+        return NO_INTERVALS
     stretches = long_stretches(subtract(host_late_times(trace), subtract(finding.passes, synced)))
-    idle = intersect(_time_in_code(trace, finding), stretches)
-    return float(covered_time(idle, windows.starts, windows.ends).sum()) / max(count, 1)
+    return intersect(_time_in_code(trace, finding), stretches)
+
+
+def _mean_ns(trace: Trace, during: Intervals) -> float:
+    """Return the mean ns of this time in a typical step."""
+    windows, count = typical_windows(trace), int(step_kinds(trace).typical.sum())
+    return float(covered_time(during, windows.starts, windows.ends).sum()) / max(count, 1)
 
 
 def _most_measured(trace: Trace, finding: Finding, alone: float, synced: Intervals) -> float:
@@ -99,9 +106,8 @@ def _most_measured(trace: Trace, finding: Finding, alone: float, synced: Interva
     """
     if finding.id not in ("host_code", "short_code"):
         return alone
-    windows, count = typical_windows(trace), int(step_kinds(trace).typical.sum())
-    in_code = covered_time(_own_code(trace, finding, synced), windows.starts, windows.ends)
-    return max(alone, min(float(in_code.sum()) / max(count, 1), _most_saved_on_host(trace)))
+    in_code = _mean_ns(trace, _own_code(trace, finding, synced))
+    return max(alone, min(in_code, _most_saved_on_host(trace)))
 
 
 def _own_code(trace: Trace, finding: Finding, synced: Intervals) -> Intervals:
@@ -206,9 +212,10 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
         case "data_loading" | "allocator":
             target = _parse_known_target(trace, finding.id)
         case "host_code":
-            target = host_time_target(
-                trace, union(finding.during, intersect(synced, _time_in_code(trace, finding)))
-            )
+            # What follows the time that a sync costs may be short by itself, but is part of a stretch.
+            idle = _idle_in_code(trace, finding, synced)
+            after_syncs = intersect(synced, _time_in_code(trace, finding))
+            target = host_time_target(trace, union(finding.during, idle, after_syncs))
         case "short_code":
             target = host_time_target(trace, _own_code(trace, finding, synced))
         case "start_up" | "launch_bound":
