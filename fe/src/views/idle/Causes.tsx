@@ -98,7 +98,7 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
             )}
           </>
         }
-        empty="No gaps: the device is always busy."
+        empty="No gaps: the device is never idle."
         foot={`${plural(payload.gaps, 'gap')}; the causes sum to ${formatDuration(idle)} of idle time${perStep(payload)}`}
       />
       {open && <Gaps key={open.key} payload={payload} row={open} onClose={() => setParams({ select: '' })} />}
