@@ -71,18 +71,16 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
             amount="less" if verdict.uneven.ratio < 1 else "more",
         )
     if verdict.once:
-        first, *others = verdict.once
-        return sentences(
-            text("No rank is late in most {noun}s.", noun=job_noun(comparison)),
-            late_once_sentence(comparison, first),
-            text(
-                "{ranks} {are} late at times, too.",
-                ranks=member_names(comparison, [each.member for each in others]),
-                are=agree(len(others), "is", "are"),
-            )
-            if others
-            else (),
+        latest, *others = verdict.once
+        if not others:
+            none = text("No rank is late in most {noun}s.", noun=job_noun(comparison))
+            return sentences(none, late_once_sentence(comparison, latest))
+        also = text(
+            "{ranks} {are} late at times, too.",
+            ranks=member_names(comparison, [each.member for each in others]),
+            are=agree(len(others), "is", "are"),
         )
+        return sentences(late_once_sentence(comparison, latest), also)
     if verdict.imbalance is not None:
         return text(
             "No rank is a clear straggler, but differences between the ranks cost {cost} {per_step}.",
