@@ -35,7 +35,7 @@ from torch_tb_profiler.views.idle import ranks as idle_ranks
 SEEDS = (
     *range(88), 123, 260, 341, 389, 472, 612, 733, 1055, 1111, 1126,
     1146, 1157, 2044, 2199, 3139, 4014, 4128, 4351, 4420, 4661,
-    5002, 5076, 5145, 5641, 6039, 6372, 6888, 20030,
+    5002, 5076, 5145, 5641, 6039, 6372, 6888, 7211, 20030, 20152,
 )  # fmt: skip
 """A hundred jobs; of the last ones something was said that no rule knew, or that was false."""
 
@@ -101,6 +101,31 @@ def test_a_rule_checks_that_a_step_takes_as_long_as_its_copies(gain: str, is_tru
     """They take 3.92 of 7.25 ms; without them, 3.96 ms would be saved."""
     sentence = f"Use non-blocking copies: saves up to {gain}, 46% on this rank alone (what-if)"
     assert (judge_sentence(sentence, Context(JobTruth.of(draw_job(5076)), 0)) is None) == is_true
+
+
+@pytest.mark.parametrize(
+    ("count", "wait", "time", "is_true"),
+    [
+        ("2", "17.8 ms", "5.08 ms", True),
+        ("3", "17.8 ms", "5.08 ms", False),
+        ("2", "8.9 ms", "5.08 ms", False),
+        ("2", "17.8 ms", "3.9 ms", False),
+    ],
+)
+def test_a_rule_checks_how_long_few_steps_wait_for_data(count: str, wait: str, time: str, is_true: bool) -> None:
+    sentence = (
+        f"In {count} steps, training waits {wait} for the next batch (median), but hardly in the others: {time} "
+        "per step, averaged over all steps but the first."
+    )
+    context = Context(JobTruth.of(draw_job(7211)), 0, frozenset({3, 7}))
+    assert (judge_sentence(sentence, context) is None) == is_true
+
+
+@pytest.mark.parametrize(("gain", "is_true"), [("5.09 ms", True), ("2.50 ms", False), ("8.00 ms", False)])
+def test_a_rule_checks_what_no_stalls_of_the_loader_save(gain: str, is_true: bool) -> None:
+    context = Context(JobTruth.of(draw_job(7211)), 0, frozenset({3, 7}))
+    sentence = f"Keep more batches ready: saves up to {gain}, 25.9% on this rank alone (measured share)"
+    assert (judge_sentence(sentence, context) is None) == is_true
 
 
 _FEW = "bout {} steps per side would settle it."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 
 from tests.support.random_jobs.plan import SHARED_LOADER
 from tests.support.random_jobs.rules import (
@@ -110,6 +111,41 @@ def _judge_loading_time(match: re.Match[str], context: Context) -> str | None:
     return context.close(us(match["time"]), true, "idle for data")
 
 
+def _loading_stalls(context: Context) -> tuple[list[float], float, int]:
+    """Return (µs of each odd step that mostly waits for data, those of a typical step, steps but one)."""
+    truth, rank = context.truth, context.rank
+    complete = [number for number in range(truth.steps) if number not in truth.left_out]
+    waits = [truth.idle_while(rank, ("load",), {*range(truth.steps)} - {number}) for number in complete[1:]]
+    durations = truth.durations(rank)
+    stalls = [
+        wait
+        for number, wait in zip(complete[1:], waits, strict=True)
+        if number in context.odd and 2 * wait > durations[number]
+    ]
+    return stalls, truth.idle_while(rank, ("load",), context.odd), len(complete) - 1
+
+
+def _judge_loading_stalls(match: re.Match[str], context: Context) -> str | None:
+    stalls, usual, steps = _loading_stalls(context)
+    if int(match["count"]) != len(stalls):
+        return f"{len(stalls)} steps mostly wait for data"
+    return first_reason(
+        context.close(us(match["wait"]), statistics.median(stalls), "a stall"),
+        context.close(us(match["time"]), sum(stalls) / steps, "what they add per step"),
+        None if usual < NOTABLE_SHARE * context.typical else f"other steps wait {usual:.0f} µs",
+    )
+
+
+def _judge_stalls_advice(match: re.Match[str], context: Context) -> str | None:
+    """Check that the gain is the time by which the stalled steps are longer, spread over all but the first."""
+    stalls, _, steps = _loading_stalls(context)
+    if not stalls:
+        return "no step mostly waits for data"
+    times = [context.truth.durations(context.rank)[number] for number in sorted(context.odd) if number]
+    longer = sorted(time - context.typical for time in times)[-len(stalls) :]
+    return context.close(us(match["gain"]), sum(longer) / steps, "what is saved")
+
+
 def _judge_sync_time(match: re.Match[str], context: Context) -> str | None:
     idle = context.typical - context.truth.busy(context.rank, context.odd)
     return first_reason(
@@ -142,6 +178,12 @@ IDLE_RULES: tuple[tuple[str, Check], ...] = (
     (rf"(?:Largest idle time|Next): (?P<time>{NUMBER}) per step (?P<cause>.+)\.", _judge_idle_time),
     (rf"{SHARE} of the idle time follows a cudaStreamSynchronize that drained the queue\.", _judge_drained),
     (rf"Load data in worker processes: saves up to (?P<gain>{NUMBER}),.*", _judge_loader_advice),
+    (rf"Keep more batches ready: saves up to (?P<gain>{NUMBER}),.*", _judge_stalls_advice),
+    (
+        rf"In (?P<count>\d+) steps, training waits (?P<wait>{NUMBER}) for the next batch \(median\), but hardly "
+        rf"in the others: (?P<time>{NUMBER}) per step, averaged over all steps but the first\.",
+        _judge_loading_stalls,
+    ),
     (rf"Remove per-step synchronization: saves up to (?P<gain>{NUMBER}),.*", _judge_sync_advice),
     (rf"Reduce launch overhead: saves up to (?P<gain>{NUMBER}),.*", _judge_host_advice),
     (rf"Move host work off the training loop: saves up to (?P<gain>{NUMBER}),.*", _judge_host_advice),

@@ -245,6 +245,8 @@ def draw_plan(seed: int) -> JobPlan:
         if kind == "devices":
             waits = chance.random() < 0.5
             programs = [on_two_devices(each, share, waits) for each in programs]
+    if kind == "stall" and 2 * len(causes[0].steps or ()) >= steps:
+        odd = None  # with steps of three lengths, half of which stall, none is typical
     further = random.Random(f"{seed} further")
     drawn = further.choice(["evaluation", "accumulation", "checkpoint", "rows", "network"])
     between, accumulates = None, 1
