@@ -61,6 +61,16 @@ def _judge_balanced(match: re.Match[str], context: Context) -> str | None:
     )
 
 
+def _judge_no_clear_straggler(match: re.Match[str], context: Context) -> str | None:
+    """A cost that is no more than chance makes of a step is not clear."""
+    return f"{context.late} are" if context.late and not _may_be_chance(context) else None
+
+
+def _may_be_chance(context: Context) -> bool:
+    """Return whether what a late rank costs is below two standard deviations of the time of a step."""
+    return context.truth.cause_cost < 2 * context.plan.simulation.jitter * context.truth.step
+
+
 def _judge_find_straggler(match: re.Match[str], context: Context) -> str | None:
     """A rank's file alone may only guess; beside the others it is known."""
     return "nobody is late" if len(context.plan.present) > 1 and not context.late else None
@@ -72,6 +82,9 @@ def _judge_costs_little(match: re.Match[str], context: Context) -> str | None:
     Waiting for ranks that are missing counts as transfer: the cost is one among the ranks that are found.
     """
     plan, truth = context.plan, context.truth
+    if "rule out chance" in match[0] and _may_be_chance(context):
+        noise = 2 * plan.simulation.jitter * truth.step
+        return context.at_least(us(match["cost"]), truth.cause_cost + noise, "its cost")
     if not plan.late_at_times:
         return _judge_balanced(match, context)
     scale = truth.steps / (truth.steps - len(context.odd))  # an odd step may be that in which it isn't late
@@ -215,7 +228,7 @@ STRAGGLER_RULES: tuple[tuple[str, Check], ...] = (
     (rf"That costs (?P<cost>{NUMBER}) per step\.", _judge_cost_of_turns),
     (
         r"No rank (?:is late in most steps|(?:found )?is a clear straggler)\.",
-        lambda _, context: f"{context.late} are" if context.late else None,
+        _judge_no_clear_straggler,
     ),
     (
         rf"Rank (?P<rank>\d+) is late (?:once|\d+ times): in steps? (?P<steps>.+), by (?:up to )?"

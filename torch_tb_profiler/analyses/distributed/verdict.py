@@ -32,6 +32,7 @@ from torch_tb_profiler.analyses.distributed.stragglers import Straggler, Straggl
 from torch_tb_profiler.analyses.distributed.totals import WorkerTotal
 from torch_tb_profiler.analyses.distributed.uneven_work import UnevenWork, find_uneven_work
 from torch_tb_profiler.model.communication.events import POINT_TO_POINT
+from torch_tb_profiler.model.trace import Float64
 
 MIN_COST_SHARE = 0.02
 """A cost below this share of a step is not worth naming."""
@@ -154,7 +155,8 @@ def judge_ranks(
     suspect = _find_suspect(comparison, costs)
     costliest = rows[0] if rows and rows[0].cost > 0 else None
     min_cost = _min_notable_cost(comparison)
-    absent_limit = costs.absent_limit + _uncompared_time(comparison)
+    uncompared = _uncompared_times(comparison)
+    absent_limit = costs.absent_limit + float(uncompared.max(initial=0.0))
     hidden = not coverage.complete and absent_limit >= min_cost
     missing_cost = absent_limit if hidden else None
     if suspect is not None and suspect.reason == "absent":
@@ -175,7 +177,13 @@ def judge_ranks(
         suspect is not None and suspect.reason == "work" and _passes_messages(comparison, suspect.members)
     )
     if suspect is not None and (passes_messages or missing_cost is not None):
-        waiting = [row.waiting_per_step for row in rows if row.member not in suspect.members]
+        # What a rank does with one that is missing may take long as that one waits for the suspect.
+        hidden_waiting = uncompared if hidden else np.zeros_like(uncompared)
+        waiting = [
+            row.waiting_per_step + float(hidden_waiting[row.member])
+            for row in rows
+            if row.member not in suspect.members
+        ]
         # Messages that are awaited side by side are as much waiting together, and no step saves more than itself.
         longest = min(max(waiting, default=0.0), _mean_step_duration(comparison) or np.inf)
         suspect = msgspec.structs.replace(suspect, cost=max(suspect.cost, longest))
@@ -292,12 +300,13 @@ def _recurs(comparison: RankComparison, costs: StragglerCosts, suspect: Suspect)
     return is_late_in_most_steps(comparison.job, costs.work, suspect.members)
 
 
-def _uncompared_time(comparison: RankComparison) -> float:
-    """Return the ns per step that a rank spends at most in operations that no other compared rank has."""
+def _uncompared_times(comparison: RankComparison) -> Float64:
+    """Return float64[ranks]: ns per step that each spends in operations that no other compared rank has."""
     table, rows = comparison.job.table, np.flatnonzero(~comparison.split.compared & has_own_time(comparison.job))
     counts = [max(len(source.summary.steps), 1) for source in comparison.sources]
     exposed = np.bincount(table.member[rows], np.maximum(table.exposed[rows], 0), len(counts))
-    return float((exposed / np.array(counts)).max(initial=0.0))
+    times: Float64 = exposed / np.array(counts)
+    return times
 
 
 def _longest_working(costs: StragglerCosts, min_cost: float) -> Suspect | None:
