@@ -313,7 +313,7 @@ def test_the_file_and_what_is_shown_can_be_downloaded(open_page: Open) -> None:
         frame.get_by_role("link", name="The original file").click()
     assert b"ProfilerStep" in whole.value.path().read_bytes()
     frame.get_by_role("button", name=re.compile("Open in Perfetto")).click()
-    expect(frame.get_by_text("works only with internet")).to_be_visible()
+    expect(frame.get_by_text("needs internet access")).to_be_visible()
 
 
 def test_the_critical_path_is_lit_and_walked_along(open_page: Open) -> None:

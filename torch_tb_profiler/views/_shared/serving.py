@@ -20,7 +20,7 @@ from torch_tb_profiler.base.format import format_duration, format_number, format
 from torch_tb_profiler.base.grammar import agree, capitalize, plural
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.serving.iterations import ServingIterations, serving_iterations
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.views._shared.text import Phrase, Text, device_noun, join_phrases, link, sentences, text
 
 CAUSE_TEXTS = {
@@ -99,6 +99,7 @@ def serving_headline(facts: ServingFacts) -> Text:
 
 def _once_sentence(facts: ServingFacts, once: LostOnce) -> Text:
     cause = "host_unrecorded" if once.likely else _CAUSES[once.bottleneck]
+    label = int(facts.found.event[once.rows[0]])
     template = (
         "In {iterations}, the {device} is idle for {time} {when}{likely}."
         if facts.times.on_device
@@ -108,7 +109,7 @@ def _once_sentence(facts: ServingFacts, once: LostOnce) -> Text:
         template,
         iterations=_iterations(once.iterations),
         device=facts.device,
-        time=Phrase(format_duration(once.lost_ns), link("serving")),
+        time=Phrase(format_duration(once.lost_ns), link("trace", event=None if label == NO_CODE else str(label))),
         when=CAUSE_TEXTS[cause],
         likely=", likely the scheduler" if once.likely else "",
     )
