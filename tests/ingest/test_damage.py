@@ -83,6 +83,20 @@ def test_half_a_surrogate_pair_around_the_events_is_replaced() -> None:
     assert trace.metadata == {"device \ufffd": ["a", {"b\ufffd": "\U0001f600"}], "x": "\ufffd"}
 
 
+@pytest.mark.parametrize("depth", [700, 5000])
+@pytest.mark.parametrize("text", [b"a", b"\\u0041"])
+def test_metadata_nested_too_deeply_is_reported_and_the_events_are_read(depth: int, text: bytes) -> None:
+    deep = b'{"a": ' * depth + b'"' + text + b'"' + b"}" * depth
+    for content in (
+        b'{"deep": ' + deep + b', "traceEvents": [' + middle() + b"]}",
+        b'{"traceEvents": [' + middle() + b'], "deep": ' + deep + b"}",
+    ):
+        trace = read_bytes(content)
+        assert len(trace) == 1
+        notes = [note.message for note in trace.health]
+        assert "deep" in trace.metadata or notes == ["the trace's metadata can't be read: it is nested too deeply"]
+
+
 def test_notes_have_the_offset() -> None:
     content = with_middle(middle(b"C:\\x"))
     note = next(note for note in read_bytes(content).health if note.kind == "repaired_event")

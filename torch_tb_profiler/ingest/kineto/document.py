@@ -365,9 +365,10 @@ def _parse_tail(tail: bytes | None, *, bare: bool, health: HealthLog, end: int) 
 def _parse_object(text: bytes, offset: int, health: HealthLog) -> dict[str, Any]:
     try:
         value = json.loads(text.decode("utf-8", "replace"), strict=False)
-    except ValueError as error:
-        health.add("metadata_damaged", "warning", f"the trace's metadata can't be read: {error}", offset=offset)
+        if b"\\u" in text:
+            value = replace_surrogates(value)
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        health.add("metadata_damaged", "warning", f"the trace's metadata can't be read: {reason}", offset=offset)
         return {}
-    if b"\\u" in text:
-        value = replace_surrogates(value)
     return value if isinstance(value, dict) else {}
