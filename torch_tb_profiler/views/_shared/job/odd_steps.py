@@ -16,8 +16,8 @@ from torch_tb_profiler.views._shared.odd_steps import ONE_RANK_NOTE
 from torch_tb_profiler.views._shared.text import Text, join_phrases, plain, replace_sentence
 
 
-def split_odd_steps(said: Text, comparison: RankComparison, member: int) -> Text:
-    """Return `said` of a rank's odd steps with the ranks that these wait for, in place of that this is unknown.
+def split_odd_steps(explanation: Text, comparison: RankComparison, member: int) -> Text:
+    """Return the explanation of odd steps with the ranks that these wait for, in place of that this is unknown.
 
     It stays as it is if communication makes no step longer, or if that of such a step wasn't compared.
     """
@@ -25,7 +25,7 @@ def split_odd_steps(said: Text, comparison: RankComparison, member: int) -> Text
     table = summary.steps.table()
     usual = table[table["typical"]]
     if not len(usual):
-        return said
+        return explanation
     communication = table["exposed"] + (0 if summary.by_kernels else table["overlap"])
     extra = table["duration"] - usual["duration"].mean()
     more = communication - communication[table["typical"]].mean()
@@ -34,7 +34,7 @@ def split_odd_steps(said: Text, comparison: RankComparison, member: int) -> Text
     found = [exposed_steps(comparison, member, name) for name in names]
     compared = [each for each in found if each is not None]
     if not names or len(compared) < len(found):
-        return said
+        return explanation
     parts = communication_parts(
         float(communication[odd].sum()),
         ExposedCommunication(
@@ -57,5 +57,5 @@ def split_odd_steps(said: Text, comparison: RankComparison, member: int) -> Text
         f"{agree(len(names), noun, f'{noun}s')} {plain(join_phrases(names))}"
     )
     return replace_sentence(
-        said, ONE_RANK_NOTE, communication_sentence(parts, awaited_clause(parts, awaited), what=what)
+        explanation, ONE_RANK_NOTE, communication_sentence(parts, awaited_clause(parts, awaited), what=what)
     )
