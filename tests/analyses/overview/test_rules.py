@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from tests.analyses.overview.advice_traces import BACKWARD, get_advice, work
-from tests.analyses.overview.rule_traces import (
-    RULES,
+from tests.analyses.overview.rule_drawings import (
     Document,
     cpu_optimizer,
     offloaded,
@@ -19,6 +18,7 @@ from tests.analyses.overview.rule_traces import (
     reading,
     reducing,
 )
+from tests.analyses.overview.rule_traces import RULES
 from tests.support.traces import read_bytes
 from torch_tb_profiler.analyses.overview import kernel_rules
 from torch_tb_profiler.analyses.overview.advice import advice

@@ -109,7 +109,25 @@ class HostEdges(msgspec.Struct, frozen=True):
     binds: Bool
 
 
-class Schedule(msgspec.Struct, frozen=True):
+class _ScheduleColumns(msgspec.Struct, frozen=True):
+    """What of a `Schedule` isn't a table of its own, as it is cached."""
+
+    points: HostPoints
+    edges: HostEdges
+    step: Int64
+    anchored: Bool
+    submission: Int64
+    launch: Int64
+    gap: Int64
+    wait_weight: Int64
+    limit: Int8
+    limiting_wait: Int64
+    residual: Int64
+    step_begin: Int64
+    step_end: Int64
+
+
+class Schedule(_ScheduleColumns, frozen=True):
     """The entire graph: n items, p points, w waits between streams; times in ns.
 
     step           int64[p]  work of the thread before each point: the time since the previous point, less waiting
@@ -124,22 +142,9 @@ class Schedule(msgspec.Struct, frozen=True):
     """
 
     items: DeviceItems
-    points: HostPoints
     calls: BlockingCalls
     handoffs: HandOffs
     waits: StreamWaits
-    edges: HostEdges
-    step: Int64
-    anchored: Bool
-    submission: Int64
-    launch: Int64
-    gap: Int64
-    wait_weight: Int64
-    limit: Int8
-    limiting_wait: Int64
-    residual: Int64
-    step_begin: Int64
-    step_end: Int64
     clock_shift_ns: int
     main_thread: int
 
@@ -172,24 +177,6 @@ def schedule(trace: Trace) -> Schedule:
         main_thread=main_thread(trace),
         **{name: getattr(columns, name) for name in columns.__struct_fields__},
     )
-
-
-class _ScheduleColumns(msgspec.Struct, frozen=True):
-    """What of a `Schedule` isn't a table of its own."""
-
-    points: HostPoints
-    edges: HostEdges
-    step: Int64
-    anchored: Bool
-    submission: Int64
-    launch: Int64
-    gap: Int64
-    wait_weight: Int64
-    limit: Int8
-    limiting_wait: Int64
-    residual: Int64
-    step_begin: Int64
-    step_end: Int64
 
 
 @stored
