@@ -17,9 +17,11 @@ from tests.support.examples import examples
 from tests.support.random_jobs.__main__ import MIN_FOUND_SHARE
 from tests.support.random_jobs.diff_rules import judge_comparison
 from tests.support.random_jobs.judge import judge_job, judge_sentence, split_sentences
+from tests.support.random_jobs.plan import SHARED_OPERATOR, JobPlan
 from tests.support.random_jobs.rules import Context
 from tests.support.random_jobs.truth import JobTruth
 from tests.support.random_jobs.variants import KINDS, draw_job
+from tests.support.simulation.simulator import Delay, Host, Simulation, pipeline
 from torch_tb_profiler.analyses.distributed import causes, costs, late_once, significance, verdict
 from torch_tb_profiler.analyses.distributed.comparison import compare_ranks
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
@@ -94,6 +96,29 @@ def test_a_rule_checks_what_a_rank_costs_whose_delays_a_missing_one_has_in_other
     """Without the delays of rank 2 in every second of six steps, these are 6.9 ms shorter."""
     sentence = f"Rank 2 costs the others most: {cost} per step."
     assert (judge_sentence(sentence, Context(JobTruth.of(draw_job(4661)), 0)) is None) == is_true
+
+
+@pytest.mark.parametrize(
+    ("rank", "words", "is_true"),
+    [
+        (1, "3.00 ms, 22% on this rank alone", True),
+        (1, "2.00 ms, 15% on this rank alone", False),
+        (0, "4.00 ms, 29% on this rank alone", True),
+        (0, "3.00 ms, 22% on this rank alone", False),
+        (1, "3.00 ms, 22%", False),  # the job saves all of it
+        (1, "4.00 ms, 29%", True),
+    ],
+)
+def test_a_rule_checks_what_a_stage_saves_whose_device_works_meanwhile(
+    rank: int, words: str, is_true: bool
+) -> None:
+    """Both stages load for 4 ms first; meanwhile the device of the second one works for 1 ms."""
+    programs = [[Host(SHARED_OPERATOR, 4000), *program] for program in pipeline(2)]
+    simulation = Simulation(programs, delays=[Delay("work", 1, us=1000)], syncs=True)
+    shared = ("host", 4000.0)
+    plan = JobPlan(0, simulation, "rank", tuple(simulation.delays), shared, None, (0, 1), {})
+    sentence = f"Look into {SHARED_OPERATOR}: saves up to {words} (what-if)"
+    assert (judge_sentence(sentence, Context(JobTruth.of(plan), rank)) is None) == is_true
 
 
 @pytest.mark.parametrize(("gain", "is_true"), [("3.34 ms", True), ("3.96 ms", False), ("2.50 ms", False)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.support.random_jobs.plan import DELAY_NAMES, SHARED_OPERATOR
+from tests.support.random_jobs.plan import DELAY_NAMES
 from tests.support.random_jobs.rules import NUMBER, Check, Context, nothing_else, us
 from tests.support.simulation.simulator import Host, SimulatedKernel
 
@@ -79,13 +79,6 @@ def _judge_slower_devices(match: re.Match[str], context: Context) -> str | None:
     return None if min(true) / 1.05 <= low <= high <= 1.05 * max(true) else f"they are {true} times as slow"
 
 
-def _judge_shared_advice(match: re.Match[str], context: Context) -> str | None:
-    """Check advice on what all ranks do: its gain bounds from above what the job without it saves."""
-    if context.plan.shared is None:
-        return f"no rank runs {SHARED_OPERATOR}"
-    return context.at_most(us(match["gain"]), context.truth.shared_cost, "the gain")
-
-
 def _judge_cause_of_turns(match: re.Match[str], context: Context) -> str | None:
     """Check what all ranks that are late at times do then."""
     kinds = {
@@ -119,7 +112,6 @@ CAUSE_RULES: tuple[tuple[str, Check], ...] = (
         r"\[(?P<theirs>\d+),1,1\] on the (?:median|other) rank\.",
         _judge_more_work,
     ),
-    (rf"Look into {SHARED_OPERATOR}: saves up to (?P<gain>{NUMBER}),.*", _judge_shared_advice),
     (
         r"The late rank spends it in (?P<kernel>\S+): give every rank the same amount of work in each step\.|"
         r"(?:All|Both) of them spend it in (?P<name>.+): do that on all ranks in the same step, or in none\.|"

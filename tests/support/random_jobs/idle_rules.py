@@ -65,7 +65,11 @@ def _judge_loader_advice(match: re.Match[str], context: Context) -> str | None:
 
 
 def _gain_without(name: str, match: re.Match[str], context: Context) -> str | None:
-    """Check that a gain bounds what is saved without what has this name: by the rank alone if it says so."""
+    """Check that a gain bounds what is saved without what has this name: by the rank alone if it says so.
+
+    The job may save more than a rank alone: in a pipeline a stage idles in an operator for less long where it has
+    work that its device does meanwhile, while the job waits for the stage before, which has none.
+    """
     if "on this rank alone" in match[0]:
         true = context.truth.saved_alone(context.rank, name, context.odd)
     else:
