@@ -105,6 +105,13 @@ def operators(trace: Trace) -> Operators:
     )
 
 
+def host_self_with_calls(trace: Trace) -> Int64:
+    """Return the host self time of each operator with its runtime and driver calls, int64[k] ns."""
+    operator, calls = operators(trace), _outermost_calls(trace, call_tree(trace).parent)
+    lengths = ends_of(trace, calls) - trace.events.start[calls]
+    return operator.host_self + _sums(len(operator.rows), operator.owner[calls], lengths)
+
+
 def sum_with_nested(trace: Trace, values: Int64) -> Int64:
     """Return the sum of `values` (one per operator) over each operator and those inside it, int64[k]."""
     calls = operators(trace)

@@ -11594,7 +11594,7 @@ export interface components {
       short_candidate_name: string | null;
       kind: string;
       /** @enum {unknown} */
-      status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
+      status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'not_recorded' | 'removed' | 'renamed';
       parts: number;
       calls: components['schemas']['CallsPerStep'];
       host: components['schemas']['Change'];
@@ -11606,12 +11606,12 @@ export interface components {
     };
     /**
      * CallsPerStep
-     * @description Calls per step on both sides.
+     * @description Calls per step on both sides; None on a side that doesn't record them.
      */
     CallsPerStep: {
-      base: number;
-      candidate: number;
-      delta_calls: number;
+      base: number | null;
+      candidate: number | null;
+      delta_calls: number | null;
     };
     /**
      * DiffOperator
@@ -11623,7 +11623,7 @@ export interface components {
       name: string;
       candidate_name: string | null;
       /** @enum {unknown} */
-      status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
+      status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'not_recorded' | 'removed' | 'renamed';
       calls: components['schemas']['CallsPerStep'];
       host_self: components['schemas']['Change'];
       host_total: components['schemas']['Change'];
@@ -11664,7 +11664,7 @@ export interface components {
       name: string;
       candidate_name: string | null;
       /** @enum {unknown} */
-      status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
+      status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'not_recorded' | 'removed' | 'renamed';
       calls: components['schemas']['CallsPerStep'];
       total: components['schemas']['Change'];
       short_name: string;
@@ -11678,7 +11678,7 @@ export interface components {
     DiffFamily: {
       name: string;
       /** @enum {unknown} */
-      status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
+      status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'not_recorded' | 'removed' | 'renamed';
       calls: components['schemas']['CallsPerStep'];
       total: components['schemas']['Change'];
     };
@@ -11747,7 +11747,7 @@ export interface components {
       name: string;
       short_name: string;
       /** @enum {unknown} */
-      status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
+      status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'not_recorded' | 'removed' | 'renamed';
       calls: components['schemas']['CallsPerStep'];
       total: components['schemas']['Change'];
     };

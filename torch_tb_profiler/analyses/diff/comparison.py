@@ -32,6 +32,7 @@ from torch_tb_profiler.analyses.diff.step_parts import (
     join_parts,
     part_values,
     phase_times,
+    unknown_by_side,
     unknown_categories,
 )
 from torch_tb_profiler.analyses.shared.utilization import DeviceUtilization, utilizations
@@ -125,19 +126,12 @@ def compare(pair: TracePair, min_effect: float) -> PairComparison:
     )
     changes = judged.by_block
     root = level.compare(changes)
-    kernel_changes, family_changes = changes["kernel"], changes["family"]
-    if "device" in root.reasons:
-        kernel_changes = [UNKNOWN_CHANGE] * len(kernels.names)
-        family_changes = [UNKNOWN_CHANGE] * len(families.names)
     communication, exposed = changes["communication"]
-    unknown, busy = unknown_categories(pair), changes["busy"]
+    unknown, busy, unrecorded = unknown_categories(pair), changes["busy"], _unrecorded_sides(pair)
     if "communication" in unknown:
         communication = exposed = UNKNOWN_CHANGE
     elif "kernel" in unknown:
         exposed = UNKNOWN_CHANGE  # what ran at the same time wasn't recorded
-    collective_changes = changes["collective"]
-    if "communication" in unknown:
-        collective_changes = [UNKNOWN_CHANGE] * len(collectives.names)
     if "kernel" in unknown:
         busy = [UNKNOWN_CHANGE] * len(devices)
     return PairComparison(
@@ -147,18 +141,33 @@ def compare(pair: TracePair, min_effect: float) -> PairComparison:
         categories=build_step_parts(*categories, changes["category"], unknown),
         phases=build_step_parts(*phases, changes["phase"]),
         level=root,
-        kernels=kernels.compare(kernel_changes),
-        families=families.compare(family_changes),
+        kernels=tuple(row.without(unrecorded["kernel"]) for row in kernels.compare(changes["kernel"])),
+        families=tuple(
+            row.without(unrecorded["memcpy" if "memory" in (row.base_name, row.candidate_name) else "kernel"])
+            for row in families.compare(changes["family"])
+        ),
         flops=(step_flops(pair.base), step_flops(pair.candidate)),
         matrix_time=changes["matrix"][0],
         devices=tuple(ComparedDevice(*both, busy) for both, busy in zip(devices, busy, strict=True)),
         communication=communication,
         exposed=exposed,
-        collectives=collectives.compare(collective_changes),
+        collectives=tuple(
+            row.without(unrecorded["communication"]) for row in collectives.compare(changes["collective"])
+        ),
         batch_sizes=samples or find_batch_sizes(level.tree, pair),
         samples=samples,
         per_sample=None if samples is None else scale_change(changes["sample"][0], 1 / samples[0]),
     )
+
+
+def _unrecorded_sides(pair: TracePair) -> dict[str, tuple[bool, bool]]:
+    """Return category -> whether the base and the candidate don't record it.
+
+    A collective on the host of one side may be the one whose kernels the other side has.
+    """
+    base, candidate = unknown_by_side(pair)
+    sides = {name: (name in base, name in candidate) for name in ("kernel", "memcpy", "communication")}
+    return sides | {"communication": (any(sides["communication"]),) * 2}
 
 
 def _step_rows_per_sample(pair: TracePair, samples: tuple[int, int]) -> SideValues:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from torch_tb_profiler.analyses.diff.changes import UNKNOWN_CHANGE, ZERO_CHANGE, Change, judge_changes
 from torch_tb_profiler.analyses.diff.counted_steps import SideValues, step_durations
 from torch_tb_profiler.analyses.diff.flops import FlopsPerStep, flops_by_operator
+from torch_tb_profiler.analyses.diff.logical_tree import LogicalTree
 from torch_tb_profiler.analyses.diff.name_tables import (
     CallsPerStep,
     ComparedName,
@@ -22,11 +23,14 @@ from torch_tb_profiler.analyses.diff.name_tables import (
     operator_events,
 )
 from torch_tb_profiler.analyses.diff.roles import PartRole
-from torch_tb_profiler.analyses.diff.step_parts import unknown_categories
+from torch_tb_profiler.analyses.diff.step_parts import unknown_by_side, unknown_categories
 from torch_tb_profiler.analyses.diff.tree_alignment import AlignedSide, AlignedTree, align
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.markers import is_multiprocess_loading
 from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Recordings, TracePair, distinct_codes
+
+_GROUPS = (PartRole.BACKWARD, PartRole.OPERATORS, PartRole.THREADS)
+"""Parts that may hold runtime calls without being a call themselves."""
 
 OPERATOR_TIMES = ("host_self", "host_total", "device_self", "device_total")
 """The columns of an operator, in this order."""
@@ -41,6 +45,7 @@ class ComparedPart(msgspec.Struct, frozen=True):
     parts       how many parts it has of its own
     base_event, candidate_event  row of its first call in the first recording, None if it isn't a call
     moved       only one side has it; the other leaves it to processes that aren't recorded
+    unrecorded  only one side has it; the other doesn't record such events
     """
 
     path: str
@@ -54,6 +59,7 @@ class ComparedPart(msgspec.Struct, frozen=True):
     base_event: int | None
     candidate_event: int | None
     moved: bool = False
+    unrecorded: bool = False
 
 
 class ComparedLevel(msgspec.Struct, frozen=True):
@@ -95,8 +101,10 @@ class LevelValues:
         self._children: Int32 = self.tree.children_of(self._node)
         self._moved = find_moved_loading(self.tree)
         self._reasons = _unknown_times(pair)
+        self._unrecorded = unknown_by_side(pair)
+        self._with_calls = any("runtime" in of_side for of_side in self._unrecorded)
         durations = step_durations(pair.base), step_durations(pair.candidate)
-        self._calls, host, device = _times(self.tree, self._node, self._children, durations)
+        self._calls, host, device = _times(self.tree, self._node, self._children, durations, self._with_calls)
         self._inside = (
             self._rows_inside(pair.base, self.tree.base),
             self._rows_inside(pair.candidate, self.tree.candidate),
@@ -111,7 +119,12 @@ class LevelValues:
 
     def _operator_table(self, pair: TracePair) -> NameTable:
         base, candidate = (
-            join_recordings([operator_events(trace, rows) for trace, rows in zip(recordings, inside, strict=True)])
+            join_recordings(
+                [
+                    operator_events(trace, rows, self._with_calls)
+                    for trace, rows in zip(recordings, inside, strict=True)
+                ]
+            )
             for recordings, inside in zip((pair.base, pair.candidate), self._inside, strict=True)
         )
         return build_name_table(base, candidate, find_renames(self.tree, PartRole.OPERATOR))
@@ -147,7 +160,9 @@ class LevelValues:
             part=self._part(self._node, path, 0, changes),
             parts=tuple(parts),
             operators=tuple(
-                replace(row, moved=self._is_moved(row.base_name, row.candidate_name))
+                replace(
+                    row.without(self._lacks("cpu_exec")), moved=self._is_moved(row.base_name, row.candidate_name)
+                )
                 for row in self._operators.compare(*(changes[time] for time in OPERATOR_TIMES))
             ),
             flops=self._flops,
@@ -158,20 +173,50 @@ class LevelValues:
         first, second = self._moved.names
         return base in first if candidate is None else base is None and candidate in second
 
+    def _lacks(self, category: str) -> tuple[bool, bool]:
+        """Return whether the base and the candidate don't record this category."""
+        base, candidate = self._unrecorded
+        return category in base, category in candidate
+
+    def _unrecorded_sides(self, node: int) -> tuple[bool, bool]:
+        """Return which sides lack this part only because they don't record such events."""
+        absent = self.tree.elements[:, node] < 0
+        children, role = self.tree.children_of(node), self.tree.role
+        if not absent.any() or node == 0:
+            return False, False
+        roles = role[children] if len(children) and role[node] in _GROUPS else role[node : node + 1]
+        base, candidate = (
+            np.stack([self._sides_without(int(each)) for each in np.unique(roles)]).all(axis=0) & absent
+        )
+        return bool(base), bool(candidate)
+
+    def _sides_without(self, role: int) -> tuple[bool, bool]:
+        """Return which sides don't record parts of this role."""
+        if role == PartRole.RUNTIME:
+            return self._lacks("runtime")
+        if role in (PartRole.DEVICE, PartRole.UNLINKED):
+            # Without a host, device work has another place.
+            placeless = any(self._lacks("cpu_exec"))
+            base, candidate = self._lacks("kernel")
+            return base or placeless, candidate or placeless
+        return self._lacks("cpu_exec")
+
     def _part(self, node: int, path: str, row: int, changes: Mapping[str, Sequence[Change]]) -> ComparedPart:
-        tree = self.tree
+        tree, unrecorded = self.tree, self._unrecorded_sides(node)
+        is_call = tree.role[node] == PartRole.RUNTIME
         return ComparedPart(
             path=path,
             base_name=tree.text(0, node) if node else "step",
             candidate_name=tree.text(1, node) if node else "step",
             role=PartRole(int(tree.role[node])),
             parts=int(tree.first[node + 1] - tree.first[node]),
-            calls=calls_per_step(self._calls, row),
-            host=changes["host"][row],
+            calls=calls_per_step(self._calls, row).without(unrecorded),
+            host=UNKNOWN_CHANGE if is_call and self._with_calls else changes["host"][row],
             device=changes["device"][row],
             base_event=_first_event(tree.base, int(tree.elements[0, node])),
             candidate_event=_first_event(tree.candidate, int(tree.elements[1, node])),
             moved=bool(self._moved.nodes[node]) and bool((tree.elements[:, node] < 0).any()),
+            unrecorded=any(unrecorded),
         )
 
 
@@ -215,22 +260,29 @@ def part_name(tree: AlignedTree, node: int) -> str:
 
 
 def _times(
-    tree: AlignedTree, node: int, children: Int32, steps: SideValues
+    tree: AlignedTree, node: int, children: Int32, steps: SideValues, with_calls: bool
 ) -> tuple[SideValues, SideValues, SideValues]:
-    """Return (calls, host, device) per step of a node and its children; `host` ends with the node's self time."""
+    """Return (calls, host, device) per step of a node and its children; `host` ends with the node's self time.
+
+    with_calls  runtime calls count as self time of what makes them, and groups are without them, because one side
+                doesn't record them
+    """
     nodes = np.append(node, children).astype(np.int64)
     base, candidate = (
-        _times_of_side(side, nodes, len(tree), duration[0])
+        _times_of_side(side, nodes, len(tree), duration[0], with_calls)
         for side, duration in zip((tree.base, tree.candidate), steps, strict=True)
     )
     calls, host, device = zip(base, candidate, strict=True)
     return calls, host, device
 
 
-def _times_of_side(side: AlignedSide, nodes: Int64, count: int, step: Float64) -> tuple[Float64, Float64, Float64]:
+def _times_of_side(
+    side: AlignedSide, nodes: Int64, count: int, step: Float64, with_calls: bool
+) -> tuple[Float64, Float64, Float64]:
     elements = side.tree
+    element_host = _host_without_calls(elements) if with_calls else elements.host
     calls = side.sums(nodes, None, count)
-    host = side.sums(nodes, elements.host, count)
+    host = side.sums(nodes, element_host, count)
     device = side.sums(nodes, elements.device, count)
     nested = host[1:]
     if nodes[0] == 0:
@@ -238,9 +290,20 @@ def _times_of_side(side: AlignedSide, nodes: Int64, count: int, step: Float64) -
         calls[0] = 1
         host[0] = step
         device[0] = side.sums(nodes[1:], np.where(outermost, elements.device, 0), count).sum(axis=0)
-        nested = side.sums(nodes[1:], np.where(outermost & elements.main, elements.host, 0), count)
+        nested = side.sums(nodes[1:], np.where(outermost & elements.main, element_host, 0), count)
     self_time = np.maximum(host[0] - nested.sum(axis=0), 0)
     return calls, np.vstack([host, self_time]), device
+
+
+def _host_without_calls(elements: LogicalTree) -> Int64:
+    """Return the host time of each element, int64[m] ns: 0 for runtime calls, and groups without those in them."""
+    calls = np.flatnonzero(elements.role == PartRole.RUNTIME)
+    above = elements.parent[calls]
+    grouped = (above >= 0) & np.isin(elements.role[above], _GROUPS)
+    host: Int64 = elements.host.copy()
+    np.subtract.at(host, above[grouped], host[calls[grouped]])
+    host[calls] = 0
+    return host
 
 
 class MovedLoading(msgspec.Struct, frozen=True):

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.diff.changes import Change
+from torch_tb_profiler.analyses.diff.changes import UNKNOWN_CHANGE, Change
 from torch_tb_profiler.analyses.diff.counted_steps import SideValues, counted_steps, sum_per_step
 from torch_tb_profiler.analyses.diff.roles import PartRole
 from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
@@ -15,16 +16,26 @@ from torch_tb_profiler.model.communication.events import host_communication_call
 from torch_tb_profiler.model.engines import call_durations, deduplicate_executions
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
-from torch_tb_profiler.model.operators import operators
+from torch_tb_profiler.model.operators import host_self_with_calls, operators
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct_codes
 
 
 class CallsPerStep(msgspec.Struct, frozen=True):
-    """Calls per step on both sides."""
+    """Calls per step on both sides; None on a side that doesn't record them."""
 
-    base: float
-    candidate: float
-    delta_calls: float
+    base: float | None
+    candidate: float | None
+    delta_calls: float | None
+
+    def without(self, unrecorded: tuple[bool, bool]) -> CallsPerStep:
+        """Return them with None for the sides that are `unrecorded`, the base and the candidate."""
+        if not any(unrecorded):
+            return self
+        base, candidate = (
+            None if unknown else calls
+            for unknown, calls in zip(unrecorded, (self.base, self.candidate), strict=True)
+        )
+        return CallsPerStep(base, candidate, None)
 
 
 class ComparedName(msgspec.Struct, frozen=True):
@@ -33,6 +44,7 @@ class ComparedName(msgspec.Struct, frozen=True):
     base_name, candidate_name  None on a side that has no such event
     changes                    one per column of values
     moved                      the side without it leaves it to processes that aren't recorded
+    unrecorded                 the side without it doesn't record such events
     """
 
     base_name: str | None
@@ -40,6 +52,16 @@ class ComparedName(msgspec.Struct, frozen=True):
     calls: CallsPerStep
     changes: tuple[Change, ...]
     moved: bool = False
+    unrecorded: bool = False
+
+    def without(self, unrecorded: tuple[bool, bool]) -> ComparedName:
+        """Return the row with unknown times if a side, the base or the candidate, doesn't record such events."""
+        if not any(unrecorded):
+            return self
+        names = self.base_name, self.candidate_name
+        absent = any(name is None and unknown for name, unknown in zip(names, unrecorded, strict=True))
+        changes = (UNKNOWN_CHANGE,) * len(self.changes)
+        return replace(self, calls=self.calls.without(unrecorded), changes=changes, unrecorded=absent)
 
 
 class NamedEvents(msgspec.Struct, frozen=True):
@@ -155,12 +177,17 @@ def join_recordings(recordings: Sequence[NamedEvents]) -> NamedEvents:
     )
 
 
-def operator_events(trace: Trace, inside: Bool | None) -> NamedEvents:
-    """Return operator calls with host self and total, device self and total; `inside` (bool[n]) selects rows."""
+def operator_events(trace: Trace, inside: Bool | None, with_calls: bool = False) -> NamedEvents:
+    """Return operator calls with host self and total, device self and total.
+
+    inside      bool[n], which rows of the trace; None for all
+    with_calls  host self includes runtime calls
+    """
     calls, steps = operators(trace), counted_steps(trace)
     step = steps.of_event[calls.rows]
     selected = np.flatnonzero(step >= 0 if inside is None else (step >= 0) & inside[calls.rows])
-    values = (calls.host_self, calls.host_total, calls.device_self, calls.device_total)
+    host_self = host_self_with_calls(trace) if with_calls else calls.host_self
+    values = (host_self, calls.host_total, calls.device_self, calls.device_total)
     name = trace.events.name[calls.rows[selected]]
     columns = tuple(column[selected] for column in values)
     return NamedEvents(trace.strings, name, step[selected], len(steps), columns)

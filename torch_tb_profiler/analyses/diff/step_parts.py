@@ -10,7 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.diff.counted_steps import SideValues, counted_steps
 from torch_tb_profiler.analyses.diff.roles import autograd_threads
-from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown, role_intervals
+from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown, role_intervals, times_by_category
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, subtract, union
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import derived
@@ -118,23 +118,52 @@ def busy_times(trace: Trace, device: int) -> Int64:
 
 
 def unknown_categories(pair: TracePair) -> dict[str, str]:
-    """Return the categories that at least one side doesn't record, each with the reason.
+    """Return the categories that at least one side doesn't record, each with the reason."""
+    base, candidate = unknown_by_side(pair)
+    return {**candidate, **base}
+
+
+def unknown_by_side(pair: TracePair) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the categories that the base and the candidate don't record, each with the reason.
 
     A file without calls doesn't show whether a device worked. Alone, it is one of a CPU; beside a file with device
-    work, whether that work was gone or only not recorded is unknown.
+    work, whether that work was gone or only not recorded is unknown. So it is with calls of the runtime.
     """
     traces = *pair.base, *pair.candidate
-    reasons = {name: reason for trace in traces for name, reason in breakdown(trace).unknown.items()}
-    sides = ("base", pair.base), ("candidate", pair.candidate)
-    without = [(name, trace) for name, side in sides for trace in side if not _has_device_work(trace)]
-    if 0 < len(without) < len(traces):
-        reason = without_device_work([*dict.fromkeys(name for name, _ in without)])
+    unknown = _unknown_of(pair.base), _unknown_of(pair.candidate)
+    idle, silent = ([trace for trace in traces if not has(trace)] for has in (_has_device_work, _has_calls))
+    if 0 < len(idle) < len(traces):
         # Only kernels show communication, unless the host itself communicates on both sides.
         by_kernels = any(is_communication_kernel(trace).any() for trace in traces)
-        by_kernels |= any(len(host_communication_calls(trace)) == 0 for _, trace in without)
-        for name in ("kernel", "memcpy", "memset", *(("communication",) if by_kernels else ())):
-            reasons.setdefault(name, reason)
-    return reasons
+        by_kernels |= any(len(host_communication_calls(trace)) == 0 for trace in idle)
+        names = ("kernel", "memcpy", "memset", *(("communication",) if by_kernels else ()))
+        _add_reason(unknown, pair, idle, names, without_device_work)
+    if 0 < len(silent) < len(traces):
+        _add_reason(unknown, pair, silent, ("runtime",), _without_calls)
+    return unknown
+
+
+def _unknown_of(recordings: Recordings) -> dict[str, str]:
+    return {name: reason for trace in recordings for name, reason in breakdown(trace).unknown.items()}
+
+
+def _add_reason(
+    unknown: tuple[dict[str, str], dict[str, str]],
+    pair: TracePair,
+    without: Sequence[Trace],
+    categories: Sequence[str],
+    reason: Callable[[Sequence[str]], str],
+) -> None:
+    """Add a reason for these categories to the sides that have a trace of those `without` them."""
+    lacking = {id(trace) for trace in without}
+    sides = [
+        (name, of_side)
+        for name, side, of_side in zip(("base", "candidate"), (pair.base, pair.candidate), unknown, strict=True)
+        if any(id(trace) in lacking for trace in side)
+    ]
+    for _, of_side in sides:
+        for category in categories:
+            of_side.setdefault(category, reason([name for name, _ in sides]))
 
 
 def without_device_work(sides: Sequence[str]) -> str:
@@ -144,8 +173,18 @@ def without_device_work(sides: Sequence[str]) -> str:
     return f"{names} recorded no device work: {it} ran on the CPU, or the profiler didn't record the device"
 
 
+def _without_calls(sides: Sequence[str]) -> str:
+    names = " and ".join(f"the {name}" for name in sides)
+    it = "it" if len(sides) == 1 else "they"
+    return f"{names} recorded no runtime calls: {it} made none, or the profiler didn't record them"
+
+
 def _has_device_work(trace: Trace) -> bool:
     return len(rows_of_kind(trace, *DEVICE_KINDS)) > 0
+
+
+def _has_calls(trace: Trace) -> bool:
+    return len(rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)) > 0
 
 
 def join_parts(recordings: Recordings, times_of: Callable[[Trace], PartTimes]) -> PartTimes:
@@ -155,16 +194,17 @@ def join_parts(recordings: Recordings, times_of: Callable[[Trace], PartTimes]) -
 
 
 def comparable_categories(pair: TracePair) -> tuple[PartTimes, PartTimes]:
-    """Return the categories of both sides; what one side doesn't record counts as `other` on both."""
+    """Return the categories of both sides, as if both had recorded only what both did.
+
+    Else a host that works beside kernels would seem to do more on the side whose kernels weren't recorded.
+    """
     unknown = unknown_categories(pair)
-    sides = []
-    for recordings in (pair.base, pair.candidate):
-        parts = join_parts(recordings, category_times)
-        for name in unknown:
-            parts["other"] = parts["other"] + parts[name]
-            parts[name] = np.zeros_like(parts[name])
-        sides.append(parts)
-    return sides[0], sides[1]
+
+    def times_of(trace: Trace) -> PartTimes:
+        times = times_by_category(trace, unknown) if unknown else breakdown(trace).times
+        return {name: times[name][counted_steps(trace).which] for name in CATEGORIES}
+
+    return join_parts(pair.base, times_of), join_parts(pair.candidate, times_of)
 
 
 def part_values(base: PartTimes, candidate: PartTimes) -> SideValues:

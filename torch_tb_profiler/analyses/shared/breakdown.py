@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -63,7 +63,12 @@ class Breakdown(msgspec.Struct, frozen=True):
 
 @stored
 def breakdown(trace: Trace) -> Breakdown:
-    """Compute the time of each step by category.
+    """Compute the time of each step by category."""
+    return Breakdown(steps(trace), times_by_category(trace), _unknown(trace))
+
+
+def times_by_category(trace: Trace, omitted: Collection[str] = ()) -> dict[str, Int64]:
+    """Return category -> int64[steps] ns, as if nothing of the `omitted` categories had been recorded.
 
     A category's time is what the union of it and all before it covers, less what those before cover: so the
     categories sum to the step by construction.
@@ -74,7 +79,7 @@ def breakdown(trace: Trace) -> Breakdown:
     covering: list[Intervals] = []
     role = role_intervals(trace)
     for category in CATEGORIES[:-1]:
-        if len(role[category].starts):
+        if category not in omitted and len(role[category].starts):
             covering = [union(*covering, role[category])]
             reach = covered_time(covering[0], spans.starts, spans.ends)
         else:
@@ -82,7 +87,7 @@ def breakdown(trace: Trace) -> Breakdown:
         times[category] = reach - counted
         counted = reach
     times["other"] = spans.ends - spans.starts - counted
-    return Breakdown(spans, times, _unknown(trace))
+    return times
 
 
 @derived

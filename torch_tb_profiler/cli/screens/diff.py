@@ -11,7 +11,7 @@ from torch_tb_profiler.cli.screens.overview import CATEGORIES
 from torch_tb_profiler.cli.screens.screen import Column, Row, Screen, Table, flat_rows, sentences_of
 from torch_tb_profiler.views.diff.payload import DiffPayload, DiffWaterfall
 
-_STATUS = {"moved_in": "moved in", "moved_out": "moved out", "matched": ""}
+_STATUS = {"moved_in": "moved in", "moved_out": "moved out", "not_recorded": "not recorded", "matched": ""}
 
 
 def lay_out(payload: dict[str, Any]) -> Screen:

@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.diff.comparison import ComparedDevice, PairCompa
 from torch_tb_profiler.analyses.diff.counted_steps import calls_outside_steps, counted_steps, step_counts
 from torch_tb_profiler.analyses.diff.level import compare_part
 from torch_tb_profiler.analyses.diff.serving_phases import ComparedPhase, compare_phases
-from torch_tb_profiler.analyses.diff.step_parts import StepPart, unknown_categories
+from torch_tb_profiler.analyses.diff.step_parts import StepPart, unknown_by_side, unknown_categories
 from torch_tb_profiler.analyses.serving.idle import serving_times
 from torch_tb_profiler.analyses.shared.grouping import input_shape_texts
 from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, MemoryPeak, first_peak, memory_levels
@@ -72,7 +72,15 @@ def build(pair: TracePair, params: DiffParams) -> DiffPayload:
             *words.explanation(step, by_category, root, noun, alike=comparison.samples is None),
             *words.flops_sentences(comparison, params.min_effect, noun),
         ],
-        notes=words.notes(step, *sides, comparison.batch_sizes, comparison.autocorrelation, pair.one_run, noun),
+        notes=words.notes(
+            step,
+            *sides,
+            comparison.batch_sizes,
+            comparison.autocorrelation,
+            pair.one_run,
+            noun,
+            _sides_without_calls(pair),
+        ),
         confidence=CONFIDENCE,
         min_effect=params.min_effect,
         one_run=pair.one_run,
@@ -97,6 +105,12 @@ def build(pair: TracePair, params: DiffParams) -> DiffPayload:
         reasons={**root.reasons, **reason_texts(_reasons(pair, step, noun))},
         step_noun=noun,
     )
+
+
+def _sides_without_calls(pair: TracePair) -> list[str]:
+    """Return the sides whose host self times hold runtime calls that weren't recorded."""
+    sides = zip(("base", "candidate"), unknown_by_side(pair), strict=True)
+    return [name for name, unknown in sides if "runtime" in unknown and "cpu_exec" not in unknown]
 
 
 def _pair_noun(pair: TracePair) -> str:

@@ -17,7 +17,7 @@ from torch_tb_profiler.views._shared.text import Text
 MIN_EFFECT = 0.02
 """Default for the smallest relative change that matters."""
 
-Status = Literal["matched", "renamed", "added", "removed", "moved_in", "moved_out"]
+Status = Literal["matched", "renamed", "added", "removed", "moved_in", "moved_out", "not_recorded"]
 """How the sides of a row relate.
 
 matched              the same name on both sides
@@ -25,6 +25,7 @@ renamed              another name at the same place
 added, removed       only in the candidate, only in the base
 moved_in, moved_out  likewise, but it belongs to data loading, which the other side leaves to worker processes that
                      aren't recorded, so it may be neither new nor gone
+not_recorded         only on one side, because the other doesn't record such events: neither new nor gone
 """
 
 

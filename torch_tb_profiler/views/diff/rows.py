@@ -53,7 +53,7 @@ def _part_row(part: ComparedPart, short_names: Mapping[str, str]) -> DiffPart:
         kind, (name, candidate_name, status) = SELF, row_names(SELF, SELF)
     else:
         kind = part.role.name.lower()
-        name, candidate_name, status = row_names(part.base_name, part.candidate_name, part.moved)
+        name, candidate_name, status = row_names(part.base_name, part.candidate_name, part.moved, part.unrecorded)
     if part.role not in (PartRole.DEVICE, PartRole.UNLINKED):
         short_names = {}
     return DiffPart(
@@ -93,7 +93,7 @@ def operator_rows(rows: Iterable[ComparedName], flops: tuple[FlopsByName, FlopsB
     for row in rows:
         host_self, host_total, device_self, device_total = row.changes
         work = build_work(flops[0].get(row.base_name or ""), flops[1].get(row.candidate_name or ""))
-        names = row_names(row.base_name, row.candidate_name, row.moved)
+        names = row_names(row.base_name, row.candidate_name, row.moved, row.unrecorded)
         operators.append(DiffOperator(*names, row.calls, host_self, host_total, device_self, device_total, work))
     return sorted(operators, key=lambda row: sort_key(row.host_self, row.device_self))
 
@@ -110,7 +110,7 @@ def family_rows(rows: Iterable[ComparedName]) -> list[DiffFamily]:
     """Return families, largest change first."""
     families = []
     for row in rows:
-        name, _, status = row_names(row.base_name, row.candidate_name, row.moved)
+        name, _, status = row_names(row.base_name, row.candidate_name, row.moved, row.unrecorded)
         families.append(DiffFamily(name, status, row.calls, *row.changes))
     return sorted(families, key=lambda row: sort_key(row.total))
 
@@ -121,7 +121,7 @@ def kernel_rows(
     """Return kernels, largest change first."""
     kernels = []
     for row in rows:
-        name, renamed, status = row_names(row.base_name, row.candidate_name, row.moved)
+        name, renamed, status = row_names(row.base_name, row.candidate_name, row.moved, row.unrecorded)
         (total,) = row.changes
         short, short_renamed = short_names.get(name, name), short_names[renamed] if renamed else None
         family = family_of.get(name, "other")
@@ -133,19 +133,23 @@ def collective_rows(rows: Iterable[ComparedName], short_names: Mapping[str, str]
     """Return collectives, largest change first. They are never renamed."""
     collectives = []
     for row in rows:
-        name, _, status = row_names(row.base_name, row.candidate_name, row.moved)
+        name, _, status = row_names(row.base_name, row.candidate_name, row.moved, row.unrecorded)
         collectives.append(DiffCollective(name, short_names.get(name, name), status, row.calls, *row.changes))
     return sorted(collectives, key=lambda row: sort_key(row.total))
 
 
-def row_names(base: str | None, candidate: str | None, moved: bool = False) -> tuple[str, str | None, Status]:
+def row_names(
+    base: str | None, candidate: str | None, moved: bool = False, unrecorded: bool = False
+) -> tuple[str, str | None, Status]:
     """Return (name, the candidate's name if it was renamed, status) from the names on both sides."""
-    status = row_status(base, candidate, moved)
+    status = row_status(base, candidate, moved, unrecorded)
     return base or candidate or "", candidate if status == "renamed" else None, status
 
 
-def row_status(base: str | None, candidate: str | None, moved: bool) -> Status:
+def row_status(base: str | None, candidate: str | None, moved: bool, unrecorded: bool) -> Status:
     """Return the status of a row from its names, None on a side that doesn't have it."""
+    if unrecorded:
+        return "not_recorded"
     if base is None:
         return "moved_in" if moved else "added"
     if candidate is None:

@@ -401,8 +401,12 @@ def notes(
     autocorrelation: float,
     one_run: bool,
     noun: str = "step",
+    without_calls: Sequence[str] = (),
 ) -> list[Text]:
-    """Say how the recordings differ, what is left out, and what limits the verdict, in a sentence or two each."""
+    """Say how the recordings differ, what is left out, and what limits the verdict, in a sentence or two each.
+
+    without_calls  the sides that recorded no runtime calls where the other did
+    """
     lines: list[str] = []
     counts = len(base.steps), len(candidate.steps)
     if counts[0] != counts[1]:
@@ -420,6 +424,9 @@ def notes(
     ):
         hardware = [", ".join(side.devices) or side.device_type for side in (base, candidate)]
         lines.append(f"Different hardware: {hardware[0]} in the base, {hardware[1]} in the candidate.")
+    if without_calls:
+        sides = " and ".join(f"the {name}" for name in without_calls)
+        lines.append(f"Host self times include runtime calls, which {sides} didn't record separately.")
     if base.rank != candidate.rank and base.rank is not None and candidate.rank is not None:
         lines.append(f"Different ranks: {base.rank} in the base, {candidate.rank} in the candidate.")
     if batch_sizes is not None:

@@ -29,6 +29,10 @@ const STATUS: Record<string, { word: string; why: string } | undefined> = {
     word: 'moved out',
     why: 'In the candidate, worker processes that weren’t recorded load the data.',
   },
+  not_recorded: {
+    word: 'not recorded',
+    why: 'Only one side recorded such events, so it may be neither new nor gone.',
+  },
 };
 
 export function DiffTable({ name, title, rows, before, only, empty, onOpen }: Props) {
@@ -101,6 +105,8 @@ function BothSides({
   );
 }
 
+const calls = (count: number | null): string => (count === null ? '–' : formatNumber(count));
+
 function columnsOf(title: string, rows: Row[], say: Say): Column<Row>[] {
   const largest = rows.reduce((all, row) => Math.max(all, Math.abs(row.change.delta_ns ?? 0)), 0);
   const unknown = 'Not recorded on at least one side.';
@@ -139,11 +145,12 @@ function columnsOf(title: string, rows: Row[], say: Say): Column<Row>[] {
       title: say('Calls / step'),
       kind: 'number',
       width: 110,
-      value: row => row.calls.candidate,
+      value: row => row.calls.candidate ?? row.calls.base,
+      reason: unknown,
       render: row => (
         <span>
-          {row.calls.delta_calls !== 0 && <span className="dim">{formatNumber(row.calls.base)} → </span>}
-          {formatNumber(row.calls.candidate)}
+          {row.calls.delta_calls !== 0 && <span className="dim">{calls(row.calls.base)} → </span>}
+          {calls(row.calls.candidate)}
         </span>
       ),
     },

@@ -62,6 +62,24 @@ it('draws where the change comes from, and a pair of bars per part of the step',
   expect(document.querySelectorAll('[data-part=part-pair]')).toHaveLength(golden.diff.level.parts.length);
 });
 
+it('says that kernels of one side were not recorded on the other, and opens them where they are', () => {
+  const [kernel] = golden.diff.kernels;
+  const unknown = { ...kernel!.total, base_ns: null, candidate_ns: null, delta_ns: null, verdict: 'unknown' };
+  const row = {
+    ...kernel!,
+    status: 'not_recorded',
+    calls: { base: 2, candidate: null, delta_calls: null },
+    total: { ...unknown, delta_ratio: null, low_ns: null, high_ns: null, q: null },
+  };
+  drawView(View, { ...golden.diff, kernels: [row] }, { base });
+  fireEvent.click(screen.getByText('Kernels'));
+  const shown = screen.getByTitle('Only one side recorded such events, so it may be neither new nor gone.');
+  expect(shown.textContent).toBe('not recorded');
+  expect(shown.closest('[role=row]')!.textContent).toContain('2.00 → –');
+  fireEvent.doubleClick(shown.closest('[role=row]')!);
+  expect(readState().run).toBe('base');
+});
+
 it('sets the smallest change that matters', async () => {
   drawView(View, golden.diff, { base });
   const minEffect = screen.getByRole('combobox', { name: 'Smallest change that matters' });

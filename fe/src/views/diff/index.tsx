@@ -19,6 +19,7 @@ import {
   kernelRows,
   METRICS,
   operatorRows,
+  isOnlyInBase,
   partRows,
   type Metric,
   type Row,
@@ -105,8 +106,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
   );
   const open = (part: string) => setParams({ part });
   const onOpen = (row: Row) => {
-    // A row that only the base has opens there.
-    const where = row.status === 'removed' && base ? base : {};
+    const where = isOnlyInBase(row) && base ? base : {};
     const event = row.events?.candidate ?? (base && row.events?.base) ?? null;
     if (row.path !== undefined && (row.parts ?? 0) > 0) {
       open(row.path);

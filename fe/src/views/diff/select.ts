@@ -82,6 +82,12 @@ export const partRows = (rows: readonly DiffPart[], time: TimeOf): Row[] =>
 export const isSignificant = (change: DiffChange): boolean =>
   change.verdict === 'slower' || change.verdict === 'faster';
 
+/** Whether only the base has a row, so that it opens there. */
+export const isOnlyInBase = (row: Pick<Row, 'status' | 'calls'>): boolean =>
+  row.status === 'removed' ||
+  row.status === 'moved_out' ||
+  (row.status === 'not_recorded' && row.calls.candidate === null);
+
 /** Whether a part opens something: parts of its own, or its first call on the timeline. */
 export const hasSomethingToOpen = (part: DiffPart): boolean =>
   part.parts > 0 || part.candidate_event !== null || part.base_event !== null;
