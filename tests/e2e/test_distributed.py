@@ -102,7 +102,7 @@ def test_tables_by_rank_by_group_and_of_all_collectives(open_page: Open) -> None
     frame.get_by_role("button", name="Skew", exact=True).click()
     expect(frame.locator(TABLE).nth(1)).to_contain_text("ms")
     frame.get_by_label("Filter by name").fill("no such thing")
-    expect(frame.locator("[data-part=table-empty]")).to_contain_text("No collectives match")
+    expect(frame.locator("[data-part=table-empty]")).to_contain_text("No collective matches")
 
 
 def test_a_single_rank_still_has_the_view(open_page: Open) -> None:

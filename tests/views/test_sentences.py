@@ -28,7 +28,7 @@ def test_every_sentence_is_the_one_that_was_read(corpus: Path) -> None:
 
 ELSEWHERE = {
     r"^overview recommendations\.text ": "what a rule measures; *Show it* opens the rows",
-    r"^overview (?:headline|spent) .* idle for ": "the sum of the categories in which no device works",
+    r"^overview (?:headline|spent) .* idle for ": "the sum of the categories in which every device is idle",
     r"^overview explanation .* The model processes": "the time of iterations is in Roofline",
     r"^memory (?:devices\.)?headline .* allocated ": "what allocated the peak is in `memory/live` at its instant",
     r"^memory (?:devices\.)?headline .* before the trace started": "what `memory/live` has outside of the trace",

@@ -108,5 +108,5 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
 def _check_size(value: Any) -> Any:
     """Return `value` if it is a number of reasonable size; raise ValueError otherwise."""
     if not isinstance(value, (int, float)) or not abs(value) < _MAX_VALUE:
-        raise ValueError(f"an intermediate result is no number below {_MAX_VALUE:g}")
+        raise ValueError(f"an intermediate result isn't a number below {_MAX_VALUE:g}")
     return value

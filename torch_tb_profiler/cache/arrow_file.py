@@ -79,7 +79,7 @@ def read_arrow_file(content: Any) -> ArrowFile:
     """Return what is in a file; ValueError or struct.error if it isn't one of these."""
     file = memoryview(content).cast("B")
     if file[-len(_MAGIC) :] != _MAGIC:
-        raise ValueError("it is no Arrow file")
+        raise ValueError("it isn't an Arrow file")
     end = len(file) - len(_MAGIC) - 4
     footer = _root(file, end - struct.unpack_from("<i", file, end)[0])
     schema, (block, blocks) = footer.table(1), footer.vector(3)
@@ -93,7 +93,7 @@ def read_arrow_file(content: Any) -> ArrowFile:
         (child,) = field.tables(5)
         kind = child.number(2, "B")
         if field.number(2, "B") != _LARGE_LIST:
-            raise ValueError("a column is no list")
+            raise ValueError("a column isn't a list")
         count = struct.unpack_from("<q", file, nodes + 32 * number + 16)[0]
         # Of the list validity and offsets, of its values validity and one buffer, or two for texts.
         used = 5 if kind == _LARGE_TEXT else 4

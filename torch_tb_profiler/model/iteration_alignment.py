@@ -98,7 +98,7 @@ def place_iterations(trace: Trace, recording: Trace) -> IterationPlaces | str:
     if any(each.others < 0 for each in ranges):
         return "the trace has fewer kernels of a collective than the iterations have ranges"
     if any(each.others > _MAX_OTHER_KERNELS for each in ranges):
-        return f"more than {_MAX_OTHER_KERNELS:,} kernels of a collective are outside of the iterations"
+        return f"more than {_MAX_OTHER_KERNELS:,} kernels of a collective are outside the iterations"
     fitting = [_offsets_that_fit(each, totals) for each in ranges]
     tried = list(islice(product(*fitting), _MAX_COMBINATIONS + 1))
     if len(tried) > _MAX_COMBINATIONS:
@@ -112,7 +112,7 @@ def place_iterations(trace: Trace, recording: Trace) -> IterationPlaces | str:
         return f"the ranges fit the kernels in {len(found)} ways"
     ((offsets, bounds),) = found
     if _fits_shifted(ranges, offsets, totals):
-        return "the iterations are so alike that they fit as well when they are shifted"
+        return "the iterations are so similar that they fit just as well when shifted"
     half = np.abs(bounds.high - bounds.low) // 2
     starts = np.minimum(bounds.low, bounds.high) + half
     return IterationPlaces(starts, int(half.max()) + TOLERANCE_NS, sum(len(each.begin) for each in ranges))

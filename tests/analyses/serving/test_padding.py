@@ -58,4 +58,4 @@ def test_a_device_that_slows_down_has_no_single_law() -> None:
     cost = iteration_cost(serve(Workload(slower=(80, 1.3)))[0])
     assert cost is not None
     assert [each.value for each in cost.coefficients] == [None] * 4
-    assert "from number 80 on take another time" in (cost.fixed.reason or "")
+    assert "from iteration 80 on, the same batch takes a different time" in (cost.fixed.reason or "")

@@ -79,7 +79,7 @@ def test_a_busy_device_is_what_bounds_such_a_trace() -> None:
     path = build_critical_path(trace, CriticalPathParams())
     assert plain(path.headline).startswith("An average step is GPU-bound: 89.9% of its critical path is kernels")
     assert "cut the step from 2.23 ms to 1.23 ms." in plain(path.headline)
-    assert "it is assumed to wait" in plain(path.limits)
+    assert "it is assumed to be waiting" in plain(path.limits)
     assert "critical path is device work" in plain(build_overview(trace, NoParams()).spent)
     assert plain(build_idle(trace, IdleParams()).explanation).endswith(
         "The host seems to have waited for the GPU, although no recorded call does."
@@ -87,7 +87,7 @@ def test_a_busy_device_is_what_bounds_such_a_trace() -> None:
     works = training(ITEM, returns=100)
     path = build_critical_path(works, CriticalPathParams())
     assert plain(path.headline).startswith("An average step is host-bound: 100% ")
-    assert "it is assumed to wait" not in plain(path.limits)
+    assert "it is assumed to be waiting" not in plain(path.limits)
     assert "No sync caused this" in plain(build_idle(works, IdleParams()).explanation)
 
 
@@ -110,7 +110,7 @@ def test_a_call_that_outlasts_all_recorded_work_waits_for_something_unknown() ->
     unknown = "calls waiting for something unrecorded"
     trace = waiting(after=6_000)
     headline = plain(build_critical_path(trace, CriticalPathParams()).headline)
-    assert headline.startswith("An average step is bound by an unknown wait: 59.")
+    assert headline.startswith("An average step is bound by an unrecorded wait: 59.")
     assert headline.endswith(f"of its critical path is {unknown}.")
     assert f"critical path is {unknown}." in plain(build_overview(trace, NoParams()).spent)
     short = waiting(after=10)

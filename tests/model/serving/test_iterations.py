@@ -114,7 +114,7 @@ def test_draft_and_verification_are_one_iteration_and_idle_steps_are_none() -> N
 def test_why_a_trace_has_no_iterations() -> None:
     new = draw("host  user_annotation  step[WARP~bs=3]  0  10")
     assert unknown_labels(new) == ("step[WARP bs=3]",)
-    assert no_iterations_reason(new) == "the iteration labels have an unknown form (step[WARP bs=3])"
+    assert no_iterations_reason(new) == "the iteration labels have an unknown format (step[WARP bs=3])"
     training = draw(f"gpu0  kernel  {SAMPLER.replace(' ', '~')}  0  10")
     assert "paged KV cache" in (no_iterations_reason(training) or "")
 

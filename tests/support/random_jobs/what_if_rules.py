@@ -147,7 +147,7 @@ WHAT_IF_RULES: tuple[tuple[str, Check], ...] = (
         _judge_kernels_twice_as_fast,
     ),
     (
-        rf"Faster ones \(up to twice, within their roofline\) would cut the step(?: from (?P<now>{NUMBER}))? to "
+        rf"Speedups of up to 2× \(within their roofline\) would cut the step(?: from (?P<now>{NUMBER}))? to "
         rf"(?P<then>{NUMBER})(?: at best)?\.",
         _judge_kernels_twice_as_fast,
     ),

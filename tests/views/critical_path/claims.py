@@ -151,8 +151,8 @@ CLAIMS = [
         BUSY,
     ),
     Claim(
-        "Faster ones (up to twice, {within} their roofline) would cut {step} to {then}{condition}.",
-        r"Faster ones \(up to twice, within their roofline\) would cut the step to",
+        "Speedups of up to 2× ({within} their roofline) would cut {step} to {then}{condition}.",
+        r"Speedups of up to 2× \(within their roofline\) would cut the step to",
         products(1.25),
         "they take more than twice their roofline",
         products(2.5),
@@ -186,8 +186,8 @@ CLAIMS = [
         copies_and_products(2),
     ),
     Claim(
-        "Faster ones (up to twice, {within} their roofline) would cut {step} to {then}{condition}.",
-        "up to twice, kernels within their roofline",
+        "Speedups of up to 2× ({within} their roofline) would cut {step} to {then}{condition}.",
+        r"up to 2× \(kernels within their roofline",
         copies_and_products(2_000),
         "copies take next to no time",
         copies_and_products(2),
@@ -337,8 +337,8 @@ CLAIMS = [
     ),
     Claim(
         "No recorded call waits for the device. Where the host does nothing until right after the device "
-        "finishes, it is assumed to wait.",
-        "it is assumed to wait",
+        "finishes, it is assumed to be waiting.",
+        "it is assumed to be waiting",
         steps(launched("gemm", 20, 9_000, 10), "host cpu_op aten::item 30 8995", "host cpu_op aten::add 9030 900"),
         "it does something then, or such a call is recorded",
         steps(launched("gemm", 20, 9_000, 10), "host cpu_op aten::item 30 8995", SYNC),
@@ -390,8 +390,8 @@ CLAIMS = [
 
 NO_CLAIMS = {
     "Estimates replay the recorded schedule with shorter parts. They ignore contention for SMs and memory, clock "
-    "speeds, the GIL, locks, and what the allocator would do instead. Those in the table also ignore how fast a "
-    "kernel can get. Removing a wait assumes that the host doesn't need the result. The profiler's own overhead "
+    "speeds, the GIL, locks, and what the allocator would do instead. Estimates in the table also ignore how fast "
+    "a kernel can get. Removing a wait assumes that the host doesn't need the result. The profiler's own overhead "
     "is included.": ("what no estimate knows"),
     "No time passes in {base}.": "why nothing is said",
     "No rank has a complete {noun}, so there is no critical path.": "why nothing is said",

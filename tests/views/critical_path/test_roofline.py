@@ -32,7 +32,7 @@ def test_kernels_near_their_roofline_are_said_to_save_what_is_left(ratio: float,
     assert path.path.attainable_ns is not None
     saved = (path.path.duration_ns - path.path.attainable_ns) / (20e3 * ratio * ROOF_US)
     assert saved == pytest.approx(allowed, abs=0.01)
-    assert "Faster ones (up to twice, within their roofline) would cut the step to" in plain(path.headline)
+    assert "Speedups of up to 2× (within their roofline) would cut the step to" in plain(path.headline)
     assert "Kernels up to twice as fast (within their roofline) would save" in plain(path.explanation)
 
 

@@ -114,8 +114,8 @@ def test_notes_say_how_the_recordings_differ() -> None:
     assert note_texts(change("cannot_tell", 11), base, candidate, (4, 8)) == [
         "1 step in the base, 2 in the candidate. All numbers are per step.",
         "2 steps of the base are left out: device work is missing.",
-        "1,234 operator calls of the base are outside the compared steps.",
-        "No steps in the trace of the candidate, so it counts as one. Call `prof.step()` once per iteration.",
+        "1,234 operator calls in the base are outside the compared steps.",
+        "No steps in the candidate trace, so it counts as one. Call `prof.step()` once per iteration.",
         "At least one side has fewer than two steps, so there's no significance test. Record several steps "
         "(`schedule(active=...)`).",
         "Different hardware: V100 in the base, H100 in the candidate.",

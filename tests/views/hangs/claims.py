@@ -235,8 +235,8 @@ CLAIMS = [
         of(hung_job(culprit=2)),
     ),
     Claim(
-        "{rank} has called nothing.",
-        r"Rank 1 has called nothing\.",
+        "{rank} has made no calls.",
+        r"Rank 1 has made no calls\.",
         of(DrawnJob(2).call("all_reduce", [0], done=False)),
         "it has called one before",
         of(DrawnJob(2).call("all_reduce").call("all_reduce", [0], done=False)),

@@ -26,15 +26,15 @@ CLAIMS = [
         steps(FRAME.replace(" 100", " 200"), MM, RELU),
     ),
     Claim(
-        "{share} of {kernels} is traced to an operator, none to a line.",
-        r"25% of kernel time is traced to an operator, none to a line\.",
+        "{share} of {kernels} is traced to an operator, none to a source line.",
+        r"25% of kernel time is traced to an operator, none to a source line\.",
         steps(MM, ALONE),
         "a frame is around the operator",
         steps(FRAME, MM, ALONE),
     ),
     Claim(
-        "{share} of {kernels} is traced to a module, none to an operator or a line.",
-        r"25% of kernel time is traced to a module, none to an operator or a line\.",
+        "{share} of {kernels} is traced to a module, none to an operator or a source line.",
+        r"25% of kernel time is traced to a module, none to an operator or a source line\.",
         steps(MODULE, launched("gemm", 200, 100, 10), ALONE),
         "it is launched in an operator of the module",
         steps(MODULE, MM, ALONE),
@@ -55,7 +55,7 @@ CLAIMS = [
     ),
     Claim(
         "Main gap ({kernels}, {time}): {reason}.",
-        r"Main gap \(4 kernels, 1\.20 ms\): its launch was not recorded\.",
+        r"Main gap \(4 kernels, 1\.20 ms\): the launch was not recorded\.",
         steps(launched("gemm", 200, 100, 10), ALONE),
         "kernels that no operator launches take longer",
         steps(launched("gemm", 900, 400, 10), ALONE),

@@ -191,8 +191,8 @@ CLAIMS = [
         decoding(2),
     ),
     Claim(
-        "The only iteration is {phase}{batch}.",
-        r"The only iteration is decode only, with 2\.?0* requests\.",
+        "The iteration is {phase}{batch}.",
+        r"The iteration is decode only, with 2 requests\.",
         decoding(1),
         "there are two",
         decoding(2),
@@ -347,7 +347,7 @@ CLAIMS = [
     ),
     Claim(
         "The origin of {share} is unknown{reason}.",
-        r"The origin of 66\.7% is unknown: no operator encloses its launch\.",
+        r"The origin of 66\.7% is unknown: no operator encloses the launch\.",
         by_origin(launched("gemm", 200, 100, 10), RELU),
         "an operator is around it",
         by_origin(MM, RELU),

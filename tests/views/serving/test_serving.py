@@ -133,7 +133,7 @@ def test_other_traces_have_no_such_tab_and_a_new_form_is_named_in_trace_health()
     assert TAB.reason(draw("host  cpu_op  aten::mm  0  10")) is not None
     trace = draw("host  user_annotation  step[WARP~bs=3]  0  10\nhost  cpu_op  aten::mm  0  10")
     notes = {note.kind: note.message for note in overview(trace, NoParams()).health}
-    assert notes["unknown_iteration_label"].endswith("unknown form: step[WARP bs=3]")
+    assert notes["unknown_iteration_label"].endswith("unknown format: step[WARP bs=3]")
 
 
 def test_chunks_are_not_called_unknown_where_even_the_smallest_takes_too_long() -> None:

@@ -84,7 +84,7 @@ def latency_bound_collectives(trace: Trace) -> Int64:
 
 @derived
 def gaps_between_collectives(trace: Trace) -> Intervals:
-    """Return when no device works between two small collectives in a row of a typical step, up to MAX_GAP_NS."""
+    """Return the idle times of typical steps between two small collectives in a row, of up to MAX_GAP_NS."""
     pairs = _collectives_in_row(trace)
     return merge(pairs.end, pairs.next_start)
 
@@ -109,7 +109,7 @@ class _Pairs(msgspec.Struct, frozen=True):
 
 @derived
 def _collectives_in_row(trace: Trace) -> _Pairs:
-    """Return the neighbors with a pause between them in which no device works."""
+    """Return the neighbors with a pause between them in which every device is idle."""
     operations, (begins, ends) = collectives(trace), typical_bounds(trace)
     mine = latency_bound_collectives(trace)
     mine = mine[np.argsort(operations.start[mine], kind="stable")]

@@ -32,7 +32,7 @@ def device_busy(trace: Trace) -> Intervals:
 
 @derived
 def idle_times(trace: Trace) -> Intervals:
-    """Return when no device works in the typical steps; empty if no device is recorded or kernels are missing."""
+    """Return when all devices are idle in typical steps; empty if no device is recorded or kernels are missing."""
     busy = device_busy(trace)
     is_known = len(busy.starts) and missing_kernels_reason(trace) is None
     return subtract(typical_windows(trace), busy) if is_known else NO_INTERVALS

@@ -184,7 +184,7 @@ def _fit_cost(found: ServingIterations, work: Int64, rows: Int64) -> IterationCo
     changed = _find_change(residual) if has_kv else None  # what the KV cache adds changes with the batch
     if changed is not None:
         return _all_unknown(
-            f"iterations from number {int(rows[changed]):,} on take another time than the same batch before",
+            f"from iteration {int(rows[changed]):,} on, the same batch takes a different time",
             len(rows),
         )
     batch = _one_batch(found, rows, total)
@@ -320,10 +320,10 @@ def _judge(column: int, fit: _Evidence) -> Coefficient:
             reason="the labels don't say how many tokens the KV cache holds, which adds to each request's cost",
         )
     if fit.uneven and (column != KV or not fit.apart):
-        return Coefficient(None, reason="the time does not grow evenly with the number of decoding requests")
+        return Coefficient(None, reason="the time doesn't grow evenly with the number of decoding requests")
     if fit.inflation[column] > MAX_INFLATION:
         return Coefficient(
-            None, reason="it is inseparable from the other costs: their counts grow and fall together"
+            None, reason="it can't be separated from the other costs: their counts grow and shrink together"
         )
     value, width = float(fit.values[column]), float(fit.half[column])
     share = value * float(fit.data[:, column].mean()) / float(fit.total.mean())

@@ -69,7 +69,7 @@ def read_engine_log(
     )
     if not log.requests and not log.samples:
         raise TraceError(
-            "its times have no zone, and no line near the trace says that the profiler started; "
+            "its times have no time zone, and no line near the trace says that the profiler started; "
             "save the log with `docker logs --timestamps`, or with the lines from `/start_profile` on"
         )
     return log

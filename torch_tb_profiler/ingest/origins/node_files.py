@@ -38,7 +38,7 @@ def read_node_stacks(stream: BinaryIO) -> dict[str, tuple[str, ...]]:
     try:
         stacks = msgspec.json.decode(data, type=dict[str, str])
     except (msgspec.DecodeError, RecursionError) as error:
-        raise TraceError(f"it isn't a JSON object of texts: {error}") from error
+        raise TraceError(f"it isn't a JSON object of strings: {error}") from error
     return {node: lines for node, text in stacks.items() if (lines := _stack_lines(text))}
 
 

@@ -77,7 +77,7 @@ class DocumentSplitter:
             self._text += memoryview(buffer)[:count]
             yield from self._scan()
             if self._has_endless_text():
-                self._health.add("endless_text", "error", "a text has no end; everything before it is shown")
+                self._health.add("endless_text", "error", "a string never ends; everything before it is shown")
                 break
         else:
             yield from self._scan(is_last=True)
@@ -157,7 +157,7 @@ class DocumentSplitter:
     def _has_endless_text(self) -> bool:
         """Return whether a text or record exceeds its limit; raise TraceError if a description does."""
         if not self._has_description and len(self._text) > MAX_DESCRIPTION_BYTES:
-            raise TraceError("the description of a process does not end: this is not a recording of rocprofv3")
+            raise TraceError("the description of a process never ends: this isn't a recording of rocprofv3")
         waiting = len(self._text) - self._scanned
         record = (
             len(self._text) - self._records_end if self._has_description and self._part_start is not None else 0

@@ -39,12 +39,12 @@ HOW = ("launch", "graph node", "capture", "compile record")
 """Sources of an origin, in the order in which they count."""
 
 NO_CAPTURE = "replayed from a graph whose capture was not recorded"
-NO_NOTE = "its graph node has neither an annotation nor a launch stack, and the capture was not recorded"
-NO_LAUNCH = "its launch was not recorded"
-NO_OPERATOR = "no operator encloses its launch"
+NO_NOTE = "the graph node has neither an annotation nor a launch stack, and the capture was not recorded"
+NO_LAUNCH = "the launch was not recorded"
+NO_OPERATOR = "no operator encloses the launch"
 COMPILED_LAUNCH = "launched by compiled code outside of any operator"
 NO_MODULE = "launched outside any `nn.Module` call"
-NO_LINE = "no frame of the program encloses its launch"
+NO_LINE = "no frame of the program encloses the launch"
 NOT_RECORDED = {
     "stacks": "no Python stacks were recorded",
     "modules": "no `nn.Module` calls were recorded",

@@ -31,7 +31,7 @@ _GENERATED = lazy_regex(r"^(?:cpp|triton|cutlass|cutedsl|pallas)_\w+")
 _CPP = lazy_regex(r"^graph_\d+_(?P<name>cpp_fused_\w+)$")
 
 OTHER_PACKAGE = "the record of AOTInductor beside the trace is of another model: it lacks kernels of this trace"
-SEVERAL_CALLS = "the record of AOTInductor has several calls of this kernel, for different lines of the program"
+SEVERAL_CALLS = "the record of AOTInductor has several calls of this kernel, for different source lines"
 
 PackagedKernel = tuple[CompiledKernel | None, str | None]
 """What the record says of a kernel, None if nothing, and why something is unknown."""

@@ -126,7 +126,7 @@ def no_iterations_reason(trace: Trace) -> str | None:
         return None
     unknown = unknown_labels(trace)
     if unknown:
-        return f"the iteration labels have an unknown form ({unknown[0]})"
+        return f"the iteration labels have an unknown format ({unknown[0]})"
     if iteration_labels(trace):
         return "its labels say that no request came while it was recorded; record while requests run"
     if not serving_kernels(trace).kv_cache.any():

@@ -20,11 +20,13 @@ def coverage_headline(covered: Coverage) -> Text:
         return text("{share} of {kernels} is traced to a source line.", share=share, kernels=kernels)
     if covered.known_ns["operator"]:
         share = format_ratio(covered.known_ns["operator"] / covered.kernel_ns)
-        return text("{share} of {kernels} is traced to an operator, none to a line.", share=share, kernels=kernels)
+        return text(
+            "{share} of {kernels} is traced to an operator, none to a source line.", share=share, kernels=kernels
+        )
     if covered.known_ns["module"]:
         share = format_ratio(covered.known_ns["module"] / covered.kernel_ns)
         return text(
-            "{share} of {kernels} is traced to a module, none to an operator or a line.",
+            "{share} of {kernels} is traced to a module, none to an operator or a source line.",
             share=share,
             kernels=kernels,
         )

@@ -47,8 +47,8 @@ _MIN_INNER_SHARE = 0.1
 
 _LIMITS = text(
     "Estimates replay the recorded schedule with shorter parts. They ignore contention for SMs and memory, clock "
-    "speeds, the GIL, locks, and what the allocator would do instead. Those in the table also ignore how fast a "
-    "kernel can get. Removing a wait assumes that the host doesn't need the result. The profiler's own overhead "
+    "speeds, the GIL, locks, and what the allocator would do instead. Estimates in the table also ignore how fast "
+    "a kernel can get. Removing a wait assumes that the host doesn't need the result. The profiler's own overhead "
     "is included."
 )
 
@@ -61,7 +61,7 @@ _ALONE_LIMIT = text(
 
 _UNRECORDED_WAITS_LIMIT = text(
     "No recorded call waits for the device. Where the host does nothing until right after the device finishes, it "
-    "is assumed to wait."
+    "is assumed to be waiting."
 )
 
 COMPARED_LIMIT = text("What-ifs of communication shorten only the transfer, so that is the most they can save.")
@@ -130,7 +130,7 @@ def headline(
     bottleneck = max(times, key=lambda part: times[part])
     if bottleneck == "host" and _is_unexplained(path):
         share = _sync_ns(path) / path.duration_ns
-        return _share_sentence(base, share, UNEXPLAINED_WAIT, "bound by an unknown wait", likely)
+        return _share_sentence(base, share, UNEXPLAINED_WAIT, "bound by an unrecorded wait", likely)
     share, part = times[bottleneck] / sum(times.values()), _BOTTLENECK_PARTS[bottleneck]
     if bottleneck == "communication" and not compared:
         part = "communication, including any waiting for other ranks"
@@ -201,7 +201,7 @@ def _attainable_effect(path: PathSummary, then: float, step: str, condition: str
     if now - then < _MIN_CHANGE * now:
         return text("They run at their roofline, so faster ones can't shorten {step}.", step=step)
     return text(
-        "Faster ones (up to twice, {within} their roofline) would cut {step} to {then}{condition}.",
+        "Speedups of up to 2× ({within} their roofline) would cut {step} to {then}{condition}.",
         within="kernels within" if _copies_matter(path) else "within",
         step=step,
         then=_step_time(path, then),

@@ -450,9 +450,7 @@ def _side_notes(side: DiffSide, name: str, noun: str) -> list[str]:
         more = len(side.odd_steps) - MAX_ODD_STEPS
         lines.append(f"{plural(more, f'more {noun}')} of the {name} {agree(more, 'is', 'are')} left out as well.")
     if not side.steps_recorded:
-        lines.append(
-            f"No steps in the trace of the {name}, so it counts as one. Call `prof.step()` once per iteration."
-        )
+        lines.append(f"No steps in the {name} trace, so it counts as one. Call `prof.step()` once per iteration.")
     if side.left_out:
         lines.append(
             f"{plural(side.left_out, noun)} of the {name} {agree(side.left_out, 'is', 'are')} left out: "
@@ -460,7 +458,7 @@ def _side_notes(side: DiffSide, name: str, noun: str) -> list[str]:
         )
     if side.outside_calls:
         calls, are = plural(side.outside_calls, "operator call"), agree(side.outside_calls, "is", "are")
-        lines.append(f"{calls} of the {name} {are} outside the compared {noun}s.")
+        lines.append(f"{calls} in the {name} {are} outside the compared {noun}s.")
     return lines
 
 

@@ -177,7 +177,7 @@ def _culprit_stacks(found: HangDiagnosis, job: JobDumps, rank: int) -> list[Hang
     )
     last = max(dump.recent, key=lambda call: call.created_ns, default=None)
     if last is None:
-        return [HangStack(f"Rank {rank} has called nothing", [rank], "flight recorder", True, [], how)]
+        return [HangStack(f"Rank {rank} has made no calls", [rank], "flight recorder", True, [], how)]
     title = f"Rank {rank} last called {words.name_call(last)}, finished"
     since = found.timing.as_of_ns
     if since is not None:

@@ -25,16 +25,16 @@ WHY: dict[Reason, str] = {
     "no_file": "A killed process, a frozen one, and a lost file look the same.",
     "unreadable": "What the rank was doing is in the part of its dump that can't be read.",
     "below": "Every member is in the call, so the cause is below it: network, GPU, or just a slow transfer.",
-    "lost_message": "A missing send and a receive too many look the same.",
+    "lost_message": "A missing send and an extra receive look the same.",
     "lost_or_skipped": "A missing message and a skipped collective look the same.",
-    "order_or_skipped": "Groups used in opposite order and a call that one of these ranks skipped look the same.",
+    "order_or_skipped": "Using the groups in opposite order and skipping a call look the same here.",
     "slow": "The pending calls are younger than an earlier pause of this job, so it may only be slow.",
     "unwritten_time": "Without the times of the dumps a slow job looks like a hung one.",
     "unrecorded_p2p": "The idle ranks may wait in a send or receive, which Gloo's recorder leaves out.",
     "unknown_members": "The dumps don't name the group's members, so an absent one would not be noticed.",
     "unknown_peer": "The dumps don't name the group's members, so the other side of a message is unknown.",
     "no_dumps": "No dump could be read.",
-    "some_unread": "The ranks without a readable dump may wait.",
+    "some_unread": "The ranks without a readable dump may be waiting.",
 }
 
 
@@ -279,7 +279,7 @@ def explanation(found: HangDiagnosis, stacked: bool) -> Text:
                 group=name_group(found.groups.find(verdict.culprits[0], last.group)),
             )
             if last is not None
-            else text("{rank} has called nothing.", rank=capitalize(name_ranks(verdict.culprits[:1])))
+            else text("{rank} has made no calls.", rank=capitalize(name_ranks(verdict.culprits[:1])))
         )
         look = () if stacked else text("To see where it is, dump its stack: `py-spy dump --pid <pid>`.")
         reason_shown = () if verdict.reason == "host" else why

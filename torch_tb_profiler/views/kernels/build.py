@@ -196,7 +196,9 @@ def _reasons(trace: Trace, rows: list[KernelRow], group_by: KernelGrouping) -> d
     if (silent := missing_work_reason(trace)) is not None:
         reasons["speed"] = silent
     if not has_indirect_kernels(trace):
-        reasons["origin"] = "neither graphs nor compiled code launched kernels, so the launch says it"
+        reasons["origin"] = (
+            "neither graphs nor compiled code launched kernels, so every origin is known from the launch"
+        )
     if all(row.mean_blocks_per_sm is None for row in rows):
         reasons["mean_blocks_per_sm"] = "the profiler of this device doesn't record `blocks per SM`"
     if all(row.mean_occupancy is None for row in rows):

@@ -194,4 +194,4 @@ def _no_signals(dips: OverlapDips) -> str:
         return "no output of `rocm-smi` was recorded (`--enable-rocm-metrics`)"
     if not dips.gpu_known:
         return f"`rocm-smi` lists {dips.gpus} GPUs, and which one a rank used isn't recorded"
-    return "`rocm-smi` recorded neither clock, temperature nor memory of them (`--showclocks`, ...)"
+    return "`rocm-smi` recorded no clock, temperature or memory (`--showclocks`, ...)"

@@ -191,6 +191,6 @@ def health_notes(trace: Trace, times: Breakdown) -> list[HealthNote]:
             notes.append(HealthNote("recorder_contradicted", "warning", message))
     unknown = unknown_labels(trace)
     if unknown:
-        message = f"annotations read like an engine's iterations but have an unknown form: {unknown[0][:80]}"
+        message = f"annotations read like an engine's iterations but have an unknown format: {unknown[0][:80]}"
         notes.append(HealthNote("unknown_iteration_label", "warning", message, len(unknown)))
     return [*notes, *origin_notes(trace)]

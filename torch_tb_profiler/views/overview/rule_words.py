@@ -49,7 +49,7 @@ RULE_WORDS = {
         "Find out why the DataLoader workers are late",
         "For {time} of {base}, training waits for the next batch from worker processes. They run on the same CPU "
         "as the training, so more of them may slow it down. What they do isn't recorded.",
-        f"waiting for the DataLoader's worker processes costs {_COST}, and no device works: the CPU computes",
+        f"waiting for the DataLoader's worker processes costs {_COST}, and no device is used: the CPU computes",
         "cores are idle while training waits: then more workers help.",
         "torch.set_num_threads(n)  # leaves cores to the workers; profile a batch with num_workers=0",
     ),
@@ -74,7 +74,7 @@ RULE_WORDS = {
         "For {time} of {base}, the {device} is idle during slow runtime calls, the longest being {subject}{place}"
         ". Such calls usually initialize something (a context, modules, the allocator's first blocks), so later "
         "steps don't cost what is recorded here.",
-        f"calls of a millisecond or more that most steps don't make, while no device works, cost {_COST}",
+        f"calls of a millisecond or more that most steps don't make, while every device is idle, cost {_COST}",
         "later steps make such calls, too.",
         "torch.profiler.schedule(wait=1, warmup=5, active=3)",
     ),
@@ -226,8 +226,8 @@ RULE_WORDS = {
     ),
     ("optimizer_on_cpu", "fused"): RuleWords(
         "Use the fused optimizer",
-        "{subject} calls its operators once per parameter, one of them {count} times per step. A fused step makes "
-        "a single pass. It saves up to {limit} of {base}: all but the longest operator.",
+        "{subject} calls its operators once per parameter, one of them {count} times per step. A fused step "
+        "makes a single pass, which saves up to {limit} of {base}: all but the longest operator.",
         f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST} beyond "
         "the operator with the most time",
         "PyTorch is older than 2.4, parameters are sparse, or of a type that isn't floating point.",
@@ -235,8 +235,8 @@ RULE_WORDS = {
     ),
     ("optimizer_on_cpu", "other"): RuleWords(
         "Step with fewer operators",
-        "{subject} calls its operators once per parameter, one of them {count} times per step. A compiled step "
-        "makes a single pass. It saves up to {limit} of {base}: all but the longest operator.",
+        "{subject} calls its operators once per parameter, one of them {count} times per step. A compiled "
+        "step makes a single pass, which saves up to {limit} of {base}: all but the longest operator.",
         f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST} beyond "
         "the operator with the most time, and it has no fused version on the CPU",
         "compiling it isn't possible, for example because it synchronizes with other processes.",
@@ -352,7 +352,7 @@ RULE_WORDS = {
     ("slow_products", "alignment"): RuleWords(
         "Make matrix sizes multiples of 8",
         "{count} products in the trace run in kernels for unaligned operands, the longest being {subject}{place}. "
-        "At peak speed, they would save {time} of {base}.",
+        "At peak speed, aligned kernels would save {time} of {base}.",
         "matrix products on Tensor Cores run in kernels that load less than 16 bytes at once, because a size of "
         f"their inputs isn't a multiple of that; their time beyond the roofline costs {_COST}",
         "only one tensor per step has the odd size, or padding adds more work than aligned kernels save.",
@@ -361,8 +361,8 @@ RULE_WORDS = {
     ("slow_products", "older"): RuleWords(
         "Update PyTorch's CUDA version",
         "All matrix products on Tensor Cores run in kernels made for an older GPU, the longest being "
-        "{subject}{place}. Most likely PyTorch was built with a CUDA version that has none for this GPU. At peak "
-        "speed they would save {time} of {base}.",
+        "{subject}{place}. Most likely, PyTorch was built with a CUDA version that has none for this GPU. At peak "
+        "speed, kernels made for it would save {time} of {base}.",
         f"no product on Tensor Cores runs in a kernel named after the device's own generation; their time beyond "
         f"the roofline costs {_COST}",
         "PyTorch's CUDA version is made for this GPU already: then its library chose these kernels.",
@@ -389,8 +389,8 @@ RULE_WORDS = {
     ("elementwise_chains", ""): RuleWords(
         "Fuse elementwise kernels",
         "{count} chains of elementwise kernels in the trace run on tensors of the same size. If each kernel reads "
-        "what the one before wrote, as their sizes suggest, one kernel could do a whole chain. At peak speed, but "
-        "no faster than the shortest kernel of the chain, that would save {time} of {base}.",
+        "what the previous one wrote, as their sizes suggest, one kernel could do a whole chain. At peak speed, "
+        "but no faster than the shortest kernel of the chain, that would save {time} of {base}.",
         "three or more elementwise kernels of different operators in a row on a stream, each with as many "
         f"elements, cost {_COST} beyond one kernel that keeps what each writes for the next",
         "they work on different tensors of the same size.",

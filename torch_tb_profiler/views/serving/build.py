@@ -141,7 +141,7 @@ def _rates(found: ServingIterations, rates: ServingRates) -> Rates:
     if rates.queued is None:
         reasons["queued_mean"] = words.missing_queue_reason(rates.engines)
     uncounted = "iterations without labels have no counts" if found.source == "kernels" else "the labels don't say"
-    single = "one iteration is no rate" if len(found) == 1 else uncounted
+    single = "one iteration doesn't make a rate" if len(found) == 1 else uncounted
     if rates.output is None:
         reasons["output_tokens_per_s"] = words.DRAFTS if found.speculative else single
     if rates.prompt is None:

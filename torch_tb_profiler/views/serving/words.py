@@ -15,8 +15,8 @@ DRAFTS = "with speculative decoding the labels count drafts, not the accepted to
 _PHASE_TEXTS = {"prefill": "prefill only", "decode": "decode only", "mixed": "mixed", None: "of unknown phase"}
 
 _WINDOWS = {
-    "ramp_up": "The batch is still growing, so these rates aren't those of a steady state.",
-    "draining": "The batch is shrinking, so these rates aren't those of a steady state.",
+    "ramp_up": "The batch is still growing, so these aren't steady-state rates.",
+    "draining": "The batch is shrinking, so these aren't steady-state rates.",
     "steady": "The batch size is steady.",
 }
 
@@ -58,9 +58,12 @@ def details(facts: ServingFacts) -> Text:
     found, count = facts.found, len(facts.found)
     first = facts.phases[0]
     mean = facts.rates.requests
-    batch = "" if mean is None else f", with {format_number(mean[0])} requests{' on average' if count > 1 else ''}"
+    batch = ""
+    if mean is not None:
+        average = f"{format_number(mean[0])} requests on average"
+        batch = f", with {average if count > 1 else plural(round(mean[0]), 'request')}"
     return sentences(
-        text("The only iteration is {phase}{batch}.", phase=_PHASE_TEXTS[first.phase], batch=batch)
+        text("The iteration is {phase}{batch}.", phase=_PHASE_TEXTS[first.phase], batch=batch)
         if count == 1
         else text(
             "{first} of {count} {are} {phase}{batch}.",

@@ -112,7 +112,7 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
             <h3>
               {rankName(each.rank, each.worker)}{' '}
               <span className="dim">
-                {each.worker === instance.late_worker ? 'arrived last' : 'arrived in the middle'};{' '}
+                {each.worker === instance.late_worker ? 'arrived last' : 'arrived in the median position'};{' '}
                 {formatDuration(each.before!.window_ns)} since the previous collective
               </span>
             </h3>

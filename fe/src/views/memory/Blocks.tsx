@@ -76,7 +76,7 @@ export function Blocks(props: Props) {
       foot={pages.first && `sum: ${formatBytes(pages.first.total_bytes)}`}
       empty={
         search || state || range
-          ? 'No block matches these filters.'
+          ? 'No block matches these filters. Remove one to see more.'
           : 'No allocations were recorded on this device.'
       }
       noun="block"

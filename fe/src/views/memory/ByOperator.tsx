@@ -64,7 +64,7 @@ export function ByOperator({ operators, onEvent, before }: Props) {
       placeholder={`Filter ${plural(operators.rows.length, 'operator')}`}
       before={before}
       noun="operator"
-      empty="No operator allocates or releases memory in this range."
+      empty="No operator allocates or releases memory in this range. Select another one in the chart."
       foot={
         <>
           outside operators <Term id="memory_outside" /> {signed(outside.size_increase_bytes)} in{' '}

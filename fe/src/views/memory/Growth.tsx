@@ -76,11 +76,7 @@ export function Growth({ growth, reason, stacks, onEvent, before }: Props) {
             </ol>
           ) : (
             <p className="dim">
-              {stacks ? (
-                <Sentence text={stacks} />
-              ) : (
-                'No Python frame was recorded around it; record with with_stack=True.'
-              )}
+              {stacks ? <Sentence text={stacks} /> : 'No Python frame was recorded around these allocations.'}
             </p>
           )}
         </aside>

@@ -77,7 +77,7 @@ def find_optimizer_loop(trace: Trace) -> Iterator[Finding]:
 
 
 def _gaps_between(trace: Trace, rows: Int32, calls: Int32) -> Intervals:
-    """Return when no device works between two kernels that one step of an optimizer launches.
+    """Return when every device is idle between two kernels that one step of an optimizer launches.
 
     rows, calls  the kernels, and the call that launches each
     """

@@ -80,7 +80,7 @@ def build_ranks(members: Members[SnapshotDigest], _: NoParams) -> SnapshotRanks:
         if member.result is None:
             reasons[member.worker] = member.reason or "the file is still being read"
         elif not member.result.devices:
-            reasons[member.worker] = "this recording is no memory snapshot"
+            reasons[member.worker] = "this recording isn't a memory snapshot"
         else:
             found += [(member.worker, member.rank, device) for device in member.result.devices]
     digests = [digest for *_, digest in found]

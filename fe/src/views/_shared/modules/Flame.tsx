@@ -50,7 +50,7 @@ export function Flame({ tab, hasDevice, onPlace }: Props) {
       }
     >
       {answer.error && <p className="status error">{answer.error.message}</p>}
-      {root && root.value === 0 && <p className="dim">No {time} time was recorded in modules.</p>}
+      {root && root.value === 0 && <p className="dim">{emptySentence(time, hasDevice)}</p>}
       {root && root.value > 0 && (
         <FlameGraph
           root={root}
@@ -63,4 +63,9 @@ export function Flame({ tab, hasDevice, onPlace }: Props) {
       )}
     </Panel>
   );
+}
+
+function emptySentence(time: string, hasDevice: boolean): string {
+  const other = time === 'device' ? 'Host' : 'Device';
+  return `No ${time} time was recorded in modules.${hasDevice ? ` Choose ${other} time instead.` : ''}`;
 }

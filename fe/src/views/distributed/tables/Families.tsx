@@ -74,7 +74,7 @@ export function Families(table: TableProps) {
       unsorted={UNSORTED}
       placeholder={`Filter families, kernels and ${rowNoun(payload)}s`}
       noun="row"
-      empty="No device work was recorded."
+      empty="No device work was recorded: the ranks ran on the CPU, or the profiler didn’t record the devices."
     />
   );
 }

@@ -65,7 +65,7 @@ export function Instances({
       placeholder="Filter by name"
       onOpen={row => onPick(row.id)}
       before={before}
-      empty="No collectives match these filters."
+      empty="No collective matches these filters. Remove one to see more."
       noun="collective"
     />
   );
