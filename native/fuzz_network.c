@@ -21,6 +21,10 @@ static int64_t last_stall(const Recorded *given, int64_t rank, int64_t time) {
     return last;
 }
 
+static int64_t collective_of(const Recorded *given, int32_t operation) {
+    return given->compared[operation] ? given->instance[operation] : (int64_t)given->collectives + operation;
+}
+
 // What came last before an operation's stall began: the last operation of the rank before if it has none itself.
 static int64_t before_stall(const Recorded *given, int64_t i) {
     int64_t last = given->bounds[given->member[i]] - 1;
@@ -116,6 +120,38 @@ static void check_moments(const Recorded *given, const Network *made, const Netw
     expect(final == made->finals);
 }
 
+// The work saved before moments, with a number that isn't an operation now and then.
+static void check_saved(const Recorded *given, Network *made) {
+    const uint64_t lengths[] = {given->operations, made->stalls, made->finals};
+    int64_t *excess = draw_numbers(given->operations, 1000), *totals = room_for(given->operations + 1, 8);
+    for (uint64_t i = 0; i < given->operations; i++) excess[i] -= 500;
+    job_excess(excess, given->bounds, given->ranks, totals);
+    expect(totals[given->operations] == 0);
+    for (int kind = 0; kind < 3; kind++) {
+        int64_t *saved = room_for(lengths[kind], 8);
+        const int32_t *until = made->until[kind], *since = made->since[kind];
+        expect(job_saved(totals, given->operations, until, since, lengths[kind], saved));
+        for (uint64_t i = 0; i < lengths[kind]; i++) {
+            int64_t expected = 0;
+            for (int64_t at = given->bounds[until[i] < 0 ? 0 : given->member[until[i]]]; at <= until[i]; at++)
+                expected += excess[at];
+            for (int64_t at = given->bounds[since[i] < 0 ? 0 : given->member[since[i]]]; at <= since[i]; at++)
+                expected -= excess[at];
+            expect(saved[i] == expected);
+        }
+        if (lengths[kind]) {
+            int32_t *named = draw(2) ? made->until[kind] : made->since[kind];
+            uint64_t place = draw(lengths[kind]);
+            int32_t before = named[place];
+            named[place] = draw(2) ? (int32_t)given->operations + (int32_t)draw(3) : -2 - (int32_t)draw(3);
+            expect(!job_saved(totals, given->operations, until, since, lengths[kind], saved));
+            named[place] = before;
+        }
+        free(saved);
+    }
+    free(excess), free(totals);
+}
+
 static bool check_network(void) {
     uint64_t ranks = 1 + draw(RANKS), most = ranks, count = 0, stalls = 0;
     int64_t *bounds = zeros(ranks + 1);
@@ -141,10 +177,11 @@ static bool check_network(void) {
     given.member = member, given.start = start, given.end = end, given.previous = previous, given.stall = stall;
     given.instance = instance, given.slack = draw_numbers(count, 20);
     given.waiting = draw_numbers(count, 3), given.compared = draw_flags(count, 2);
-    NetworkRoom room = {most, room_for(count, 4), room_for(count, 4), room_for(count, 4), room_for(count, 4),
-                        room_for(count, 4), room_for(count, 4), room_for(given.collectives, 4),
-                        room_for(given.collectives, 4), room_for(ranks, 4), room_for(ranks, 4), room_for(most, 4),
-                        room_for(most, 8), room_for(2 * most, sizeof(Entry))};
+    uint64_t tile = most + draw(2 * ENTRIES); // one rank or several
+    NetworkRoom room = {most, tile, room_for(count, 4), room_for(count, 4), room_for(count, 4), room_for(count, 4),
+                        room_for(count, 4), room_for(given.collectives, 4), room_for(given.collectives, 4),
+                        room_for(ranks, 4), room_for(ranks, 4), room_for(most, 4), room_for(most, 8),
+                        room_for(2 * most, sizeof(Entry)), room_for(tile, 4), room_for(tile, 4), room_for(tile, 4)};
     Network made = {.bounds = room_for(count + 1, 8), .stall_bounds = room_for(count + 1, 8),
                     .run_begins = room_for(count, 8), .number = room_for(count, 8), .previous = room_for(count, 4),
                     .slack = room_for(count, 8), .gap = room_for(count, 8), .waited = room_for(count, 8),
@@ -156,13 +193,14 @@ static bool check_network(void) {
         made.until[kind] = room_for(lengths[kind], 4), made.since[kind] = room_for(lengths[kind], 4);
     }
     job_network(&given, &room, &made);
+    check_saved(&given, &made);
     bool disagree = check_levels(&given, &made);
     check_moments(&given, &made, &room);
     free(bounds), free(member), free(start), free(end), free(previous), free(stall), free(instance);
     free((void *)given.slack), free((void *)given.waiting), free((void *)given.compared);
-    free(room.by_end), free(room.before), free(room.stalled_before), free(room.before_stall), free(room.run);
-    free(room.stall_of), free(room.missing), free(room.due), free(room.head), free(room.last_stall), free(room.next);
-    free(room.stall_ends), free(room.entries);
+    free(room.by_end), free(room.turn), free(room.place), free(room.run), free(room.stall_of), free(room.missing);
+    free(room.due), free(room.head), free(room.last_stall), free(room.next), free(room.stall_ends), free(room.entries);
+    free(room.before), free(room.stalled_before), free(room.before_stall);
     free(made.bounds), free(made.stall_bounds), free(made.run_begins), free(made.number), free(made.previous);
     free(made.slack), free(made.gap), free(made.waited), free(made.last_arrival), free(made.stall_run);
     free(made.stall_length);

@@ -19,6 +19,8 @@
 //     job_covered   how much time before each of some a set covers
 //     job_totals    how much time the intervals of each owner cover
 //     job_network   the operations in the order in which they are replayed, and what each one waits for
+//     job_excess    the sum of what each rank works longer than is typical, up to each operation
+//     job_saved     how much of it lies between two operations
 //     job_slots     where the times of each rank's last stalls are kept while a job is replayed
 //     job_replay    how much earlier everything ends
 
@@ -34,7 +36,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 8, LANES = 8 };
+enum { ABI = 9, LANES = 8 };
 
 API uint32_t job_abi(void) { return ABI; }
 
@@ -293,11 +295,44 @@ API bool job_totals(
 API void job_network(const Recorded *given, const NetworkRoom *room, Network *made) {
     begin_reading();
     order_by_end(given, room);
-    find_stalls(given, room);
+    list_turns(given, room);
     order_by_level(given, room, made);
-    number_stalls(given, room, made);
     fill_network(given, room, made);
     end_reading();
+}
+
+// Adds up `excess` over the operations of each rank, in order; totals[operations] is 0.
+API void job_excess(const int64_t *excess, const int64_t *bounds, size_t ranks, int64_t *totals) {
+    begin_reading();
+    for (size_t rank = 0; rank < ranks; rank++) {
+        int64_t total = 0;
+        for (int64_t i = bounds[rank]; i < bounds[rank + 1]; i++) totals[i] = total = add(total, excess[i]);
+    }
+    totals[bounds[ranks]] = 0;
+    end_reading();
+}
+
+// What lies between two operations, of which -1 is before all; false if one of them isn't there. Each is of another rank than
+// the one before, so they are asked for ahead.
+API bool job_saved(
+    const int64_t *totals, size_t operations, const int32_t *until, const int32_t *since, size_t count, int64_t *saved
+) {
+    enum { AHEAD = 16 };
+    bool known = true;
+    begin_reading();
+    for (size_t i = 0; i < count; i++) {
+        if (i + AHEAD < count) {
+            const int32_t ahead[] = {until[i + AHEAD], since[i + AHEAD]};
+            for (int at = 0; at < 2; at++)
+                if (ahead[at] >= 0 && (size_t)ahead[at] < operations) __builtin_prefetch(&totals[ahead[at]]);
+        }
+        size_t last = until[i] == -1 ? operations : (size_t)until[i], first = since[i] == -1 ? operations : (size_t)since[i];
+        known = last <= operations && first <= operations && until[i] != (int64_t)operations && since[i] != (int64_t)operations;
+        if (!known) break;
+        saved[i] = (int64_t)((uint64_t)totals[last] - (uint64_t)totals[first]);
+    }
+    end_reading();
+    return known;
 }
 
 // Moments on ranks, by level: the rank, the stall before (where its times are; the last row for none), and the work saved

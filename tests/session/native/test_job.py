@@ -16,7 +16,6 @@ from torch_tb_profiler.analyses.distributed import compiled, replay
 from torch_tb_profiler.analyses.distributed.compiled import (
     RecordedOperations,
     ReplayColumns,
-    ReplayFunctions,
     use_replay_functions,
 )
 from torch_tb_profiler.analyses.distributed.medians import (
@@ -194,7 +193,7 @@ def test_answers_about_jobs_are_the_same_bytes(
 
     monkeypatch.setattr("torch_tb_profiler.base.compiled._MIN_LENGTH", 1)
     use_column_functions(functions.columns)
-    use_replay_functions(ReplayFunctions(functions.replay.network, prepare))
+    use_replay_functions(functions.replay._replace(prepare=prepare))
     assert msgspec.json.encode(build(Members(random_members(seed)), NoParams())) == in_python
     assert prepared and prepared[0] > 0
 
@@ -326,3 +325,13 @@ def test_jobs_whose_columns_name_what_is_not_there_do_not_reach_it(functions: Jo
             functions.replay.prepare(job._replace(**changed))
     with pytest.raises(ValueError, match="shape"):
         functions.replay.prepare(job)(np.array([[True], [False]]), None, [one, none, one])
+    saved = functions.replay.saved(one + 7, one + 1, job)
+    assert [each.tolist() for each in saved] == [[0], [], [0]]  # until the operation, and since it
+    before = job._replace(since=(first - 1, nobody, first))
+    assert functions.replay.saved(one + 7, one + 1, before)[0].tolist() == [7]
+    for until in (first + 1, first - 2):
+        with pytest.raises(ValueError, match="a moment"):
+            functions.replay.saved(one, one + 1, job._replace(until=(until, nobody, first)))
+    for counts in (one, one + 2, np.array([2, -1])):
+        with pytest.raises(ValueError, match="operations of the ranks"):
+            functions.replay.saved(one, counts, job)

@@ -143,7 +143,7 @@ class JobReplay:
 
         work  the windows that the job was made of, perhaps with another typical work
         """
-        saved = self._saved(_cumulative_excess(work.excess, self._counts))
+        saved = self._saved(work.excess)
         starts = range(0, max(scenarios.typical.shape[1], 1), _SCENARIOS_PER_BATCH)
         parts = [
             self._run(_select(scenarios, slice(first, first + _SCENARIOS_PER_BATCH)), saved) for first in starts
@@ -164,7 +164,10 @@ class JobReplay:
         return self._run(nobody, [np.zeros(len(each.member), np.int64) for each in moments])
 
     def _saved(self, excess: Int64) -> list[Int64]:
-        """Return the ns of work saved before each of the three kinds of moments."""
+        """Return the ns of work saved before each of the three kinds of moments, by each operation's excess."""
+        if (functions := replay_functions()) is not None:
+            return functions.saved(excess, self._counts, self._network)
+        excess = _cumulative_excess(excess, self._counts)
         return [moments.saved(excess) for moments in (self._reached, self._stalled, self._end)]
 
     @cached_property

@@ -37,7 +37,7 @@ _FIRST_SLOTS = 2**16
 LIBRARY = CompiledLibrary(
     "job",
     "job",
-    8,
+    9,
     {
         "job_abi": (ctypes.c_uint32,),
         "job_say_crash": (None, ctypes.c_char_p),
@@ -62,6 +62,8 @@ LIBRARY = CompiledLibrary(
         "job_covered": (None, _POINTER, _POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER),
         "job_totals": (ctypes.c_bool, *(_POINTER, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER, _POINTER)),
         "job_network": (None, _POINTER, _POINTER, _POINTER),
+        "job_excess": (None, _POINTER, _POINTER, _SIZE, _POINTER),
+        "job_saved": (ctypes.c_bool, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER),
         "job_slots": (ctypes.c_int64, *[_POINTER] * 4),
         "job_replay": (None, _POINTER, _POINTER, _SIZE),
     },
@@ -105,7 +107,7 @@ def job_functions(anywhere: bool = False) -> JobFunctions | None:
         covered=each.covered,
         totals=each.totals,
     )
-    return JobFunctions(columns, ReplayFunctions(each.build_network, each.prepare_replay))
+    return JobFunctions(columns, ReplayFunctions(each.build_network, each.sum_excess, each.prepare_replay))
 
 
 @cache
@@ -265,6 +267,22 @@ class _Functions:
 
     def build_network(self, operations: RecordedOperations) -> ReplayColumns:
         return build_network(self._library, operations)
+
+    def sum_excess(self, excess: Int64, counts: Int64, columns: ReplayColumns) -> list[Int64]:
+        excess, bounds = _checked(excess, np.int64, len(excess)), np.zeros(len(counts) + 1, np.int64)
+        np.cumsum(counts, out=bounds[1:])
+        if counts.min(initial=0) < 0 or bounds[-1] != len(excess):
+            raise ValueError(f"the operations of the ranks are not the {len(excess)} that there are")
+        totals, found = np.empty(len(excess) + 1, np.int64), []
+        self._library.job_excess(_address(excess), _address(bounds), len(counts), _address(totals))
+        for each in zip(columns.until, columns.since, strict=True):
+            until, since = (_checked(column, np.int32, len(each[0])) for column in each)
+            saved = np.empty(len(until), np.int64)
+            places = _address(until), _address(since), len(until), _address(saved)
+            if not self._library.job_saved(_address(totals), len(excess), *places):
+                raise ValueError(f"a moment is not among the {len(excess)} operations that there are")
+            found.append(saved)
+        return found
 
     def prepare_replay(self, columns: ReplayColumns) -> Replay:
         return _JobInC(self._library, columns)

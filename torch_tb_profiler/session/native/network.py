@@ -19,6 +19,9 @@ _COLUMNS = (
     *("stall_run", "stall_length"),
 )
 
+_TILE = 1 << 14
+"""Operations of a few ranks that are looked at together, so that what they need stays in the processor's cache."""
+
 
 class _Recorded(ctypes.Structure):
     """`Recorded` of native/network.h."""
@@ -34,9 +37,10 @@ class _Room(ctypes.Structure):
     """`NetworkRoom` of native/network.h."""
 
     _fields_ = (
-        ("most", _SIZE),
-        *((name, _POINTER) for name in ("by_end", "before", "stalled_before", "before_stall", "run", "stall_of")),
-        *((name, _POINTER) for name in ("missing", "due", "head", "last_stall", "next", "stall_ends", "entries")),
+        *((name, _SIZE) for name in ("most", "tile")),
+        *((name, _POINTER) for name in ("by_end", "turn", "place", "run", "stall_of", "missing", "due", "head")),
+        *((name, _POINTER) for name in ("last_stall", "next", "stall_ends", "entries")),
+        *((name, _POINTER) for name in ("before", "stalled_before", "before_stall")),
     )
 
 
@@ -71,11 +75,13 @@ def build_network(library: Any, operations: RecordedOperations) -> ReplayColumns
     bounds = np.zeros(ranks + 1, np.int64)
     np.cumsum(sizes, out=bounds[1:])
     most, stalls = max(int(sizes.max(initial=0)), ranks), int(np.count_nonzero(columns["stall"] > 0))
+    tile = max(int(sizes.max(initial=0)), _TILE)
     room: list[npt.NDArray[Any]] = [
-        *(np.empty(count, np.int32) for _ in range(6)),
+        *(np.empty(count, np.int32) for _ in range(5)),
         *(np.empty(collectives, np.int32) for _ in range(2)),
         *(np.empty(ranks, np.int32) for _ in range(2)),
         *(np.empty(most, np.int32), np.empty(most, np.int64), np.empty(4 * most, np.int64)),
+        *(np.empty(tile, np.int32) for _ in range(3)),
     ]
     replay = ReplayColumns(
         ranks=ranks,
@@ -106,7 +112,7 @@ def build_network(library: Any, operations: RecordedOperations) -> ReplayColumns
         *((_POINTER * 3)(*(_address(column) for column in each)) for each in moments),
     )
     library.job_network(
-        ctypes.byref(recorded), ctypes.byref(_Room(most, *map(_address, room))), ctypes.byref(network)
+        ctypes.byref(recorded), ctypes.byref(_Room(most, tile, *map(_address, room))), ctypes.byref(network)
     )
     levels, runs, finals = network.levels, network.runs, network.finals
     # What has fewer entries than operations doesn't keep the memory of as many.
