@@ -21,7 +21,7 @@ from tests.support.random_jobs.plan import SHARED_OPERATOR, JobPlan
 from tests.support.random_jobs.rules import Context
 from tests.support.random_jobs.truth import JobTruth
 from tests.support.random_jobs.variants import KINDS, draw_job
-from tests.support.simulation.simulator import Delay, Host, Simulation, pipeline
+from tests.support.simulation.simulator import Delay, Host, Simulation, ddp, pipeline
 from torch_tb_profiler.analyses.distributed import causes, costs, late_once, significance, verdict
 from torch_tb_profiler.analyses.distributed.comparison import compare_ranks
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
@@ -119,6 +119,34 @@ def test_a_rule_checks_what_a_stage_saves_whose_device_works_meanwhile(
     plan = JobPlan(0, simulation, "rank", tuple(simulation.delays), shared, None, (0, 1), {})
     sentence = f"Look into {SHARED_OPERATOR}: saves up to {words} (what-if)"
     assert (judge_sentence(sentence, Context(JobTruth.of(plan), rank)) is None) == is_true
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("Work is uneven: rank 2 computes 1.50 × as long as the median rank, because gemm runs on {more}.", None),
+        (
+            "Work is uneven: rank 1 computes 1.50 × as long as the median rank, because gemm runs on {more}.",
+            "as many",
+        ),
+        (
+            "Work is uneven: rank 2 computes 2.00 × as long as the median rank, because gemm runs on {more}.",
+            "1.50",
+        ),
+        (
+            "Work is uneven: rank 2 computes 1.50 × as long as the median rank, because gemm runs on {most}.",
+            "rows",
+        ),
+        ("No rank is a straggler, but work is uneven: rank 2 has more than the others.", "every step"),
+        ("No rank found is a straggler, but work is uneven: rank 1 has more than the others.", "more work"),
+    ],
+)
+def test_a_rule_checks_who_has_more_rows_and_that_it_is_late(sentence: str, reason: str | None) -> None:
+    rows = Delay("rows", 2, factor=1.5)
+    plan = JobPlan(0, Simulation(ddp(3), delays=[rows]), "rows", (rows,), None, None, (0, 1, 2), {})
+    said = sentence.format(more="[1500,1,1] instead of [1000,1,1]", most="[1900,1,1] instead of [1000,1,1]")
+    why = judge_sentence(said, Context(JobTruth.of(plan), 0))
+    assert why is None if reason is None else why is not None and reason in why
 
 
 @pytest.mark.parametrize(("gain", "is_true"), [("3.34 ms", True), ("3.96 ms", False), ("2.50 ms", False)])

@@ -80,7 +80,7 @@ def test_a_rank_is_named_if_it_causes_seven_tenths_of_the_total_cost(
     job_costs: StragglerCosts, share: float, named: bool
 ) -> None:
     costs = msgspec.structs.replace(
-        job_costs, by_rank=np.array([0.0, share * 1e6, 0.0, 0.0]), sets=(), imbalance=1e6
+        job_costs, by_rank=np.array([0.0, share * 1e6, 0.0, 0.0]), sets=(), earliest=np.array([1e6, 9e6, 1e6, 1e6])
     )
     found = _longest_working(costs, min_cost=1.0)
     assert (found is not None and found.members == (1,)) == named

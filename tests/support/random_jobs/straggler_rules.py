@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import statistics
 
 from tests.support.random_jobs.cause_rules import WORK_NAMES
 from tests.support.random_jobs.rules import (
     NOTABLE_SHARE,
     NUMBER,
+    TOLERANCE,
     Check,
     Context,
     first_reason,
@@ -159,15 +161,35 @@ def _judge_advice_on_turns(match: re.Match[str], context: Context) -> str | None
 
 def _judge_uneven(match: re.Match[str], context: Context) -> str | None:
     """Check that this rank has more work than the others, over all steps."""
-    more = {
-        each.rank: len(each.steps or ()) * context.plan.lateness(each)
-        for each in context.plan.causes
-        if each.kind == "larger"
-    }
     rank = int(match["rank"])
+    if rank in context.late:
+        return "it is late in every step, so it is a straggler"
+    more = {
+        each.rank: len(range(context.truth.steps) if each.steps is None else each.steps)
+        * context.plan.lateness(each)
+        for each in context.plan.causes
+        if each.kind in ("larger", "rows")
+    }
     if match["amount"] == "less":
         return None if more and more.get(rank, 0) <= min(more.values()) else f"more work: {more}"
     return None if more and more.get(rank, 0) >= max(more.values()) else f"more work: {more}"
+
+
+def _judge_uneven_by_size(match: re.Match[str], context: Context) -> str | None:
+    """Check how long a rank computes for how many rows, beside the median of the others that are found."""
+    rank, truth = int(match["rank"]), context.truth
+    times = {each: truth.computation(each, context.odd_of(each)) for each in context.plan.present}
+    others = statistics.median(time for each, time in times.items() if each != rank)
+    causes = [each for each in context.plan.causes if each.rank == rank and each.kind in ("larger", "rows")]
+    if not any(each.kind == "rows" or each.kernel == match["name"] for each in causes):
+        return f"{match['name']} has as many rows there"
+    said, true = float(match["ratio"]), times[rank] / others
+    return first_reason(
+        None if abs(said - true) <= TOLERANCE * true else f"it computes {true:.2f} times as long",
+        None
+        if any(abs(int(match["mine"]) / int(match["theirs"]) - each.factor) <= 0.02 for each in causes)
+        else "it has another number of rows",
+    )
 
 
 def _judge_getting_there(match: re.Match[str], context: Context) -> str | None:
@@ -237,9 +259,14 @@ STRAGGLER_RULES: tuple[tuple[str, Check], ...] = (
     ),
     (r"Ranks? (?P<ranks>[\d, and]+) (?:is|are) late at times, too\.", _judge_also_late),
     (
-        r"No rank is a straggler, but work is uneven: rank (?P<rank>\d+) has (?P<amount>more|less) than the "
-        r"others\.",
+        r"No rank(?: found)? is a straggler, but work is uneven: rank (?P<rank>\d+) has (?P<amount>more|less) "
+        r"than the others\.",
         _judge_uneven,
+    ),
+    (
+        r"Work is uneven: rank (?P<rank>\d+) computes (?P<ratio>[\d.]+) × as long as the (?:median|other) rank, "
+        r"because (?P<name>\S+) runs on \[(?P<mine>\d+),1,1\] instead of \[(?P<theirs>\d+),1,1\]\.",
+        _judge_uneven_by_size,
     ),
     (
         rf"It spends (?P<time>{NUMBER}) getting to (?P<count>\d+) collectives? in (?P<steps>\d+) steps?; "

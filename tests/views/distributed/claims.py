@@ -128,7 +128,7 @@ CLAIMS = [
         job(*(Delay("host", rank, us=8000, steps=(2 * rank,)) for rank in (1, 2)), steps=12),
     ),
     Claim(
-        "No rank is a straggler, but work is uneven: {rank} has {amount} than the others.",
+        "No rank{found} is a straggler, but work is uneven: {rank} has {amount} than the others.",
         "No rank is a straggler, but work is uneven: rank 3 has less than the others",
         job(Delay("rows", 3, factor=0.6)),
         "all ranks have as little",

@@ -12,7 +12,15 @@ import pytest
 from tests.support.job_views import sentences
 from tests.support.jobs import ready_member
 from tests.support.simulation.files import RecordedJob
-from tests.support.simulation.simulator import Action, Collective, Delay, Simulation, ddp, fsdp
+from tests.support.simulation.simulator import (
+    Action,
+    Collective,
+    Delay,
+    Simulation,
+    ddp,
+    fsdp,
+    tensor_and_data_parallel,
+)
 from tests.support.traces import read_bytes
 from tests.views.critical_path.test_beside import answers
 from tests.views.idle.test_ranks import answer
@@ -130,6 +138,19 @@ def test_the_cost_of_a_straggler_is_at_most_what_it_is_while_a_rank_that_is_as_l
     slow = [Delay("device", rank, factor=1.4) for rank in (1, 3)]
     payload = distributed_payload(job(*slow, programs=programs).run())
     assert re.match(r"Rank 1 is a straggler: .* costs every other rank up to ", plain(payload.headline))
+
+
+def test_a_straggler_is_named_although_it_would_be_earlier_than_those_that_a_missing_rank_holds_up() -> None:
+    """Rank 1 waits for rank 0, which has no file and waits for rank 2, whose rows cost the job 5.0 ms.
+
+    What rank 1 waits counts as transfer: with fewer rows, rank 2 would be done far earlier than the ranks found.
+    """
+    simulation = job(Delay("rows", 2, factor=1.8), programs=tensor_and_data_parallel(4, 2, 2))
+    payload = distributed_payload(simulation.run(), [1, 2, 3])
+    found = re.match(
+        r"Rank 2 is a straggler: of the ranks found, .* up to (.+) ms per step\.", plain(payload.headline)
+    )
+    assert found is not None and float(found[1]) >= simulation.cost_us() / 1000
 
 
 def test_every_surface_says_how_many_ranks_were_compared_and_so_does_the_health() -> None:

@@ -7,7 +7,9 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from tests.support.simulation.simulator import Delay, Simulation, ddp
+from tests.support.job_views import sentences
+from tests.support.simulation.simulator import Collective, Delay, Simulation, ddp
+from tests.views.overview.test_ranks import both
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.view import Members, NoParams
 from torch_tb_profiler.views._shared.job.causes import _differing_dimensions
@@ -77,6 +79,25 @@ def test_a_rank_with_less_work_is_found_and_costed() -> None:
         span.end - span.start for span in Simulation(ddp(4)).run().spans[0] if span.kind == "kernel"
     )
     assert saving * 1e3 == pytest.approx(0.1 * compute / Simulation(ddp(4)).steps, rel=0.15)
+
+
+@pytest.mark.parametrize("missing", [0.6, 1.0])
+def test_what_an_even_split_would_save_is_unknown_while_a_rank_is_missing(missing: float) -> None:
+    """It is 0.2 or 0.1 of the work, by what the missing rank has of it: no other file shows that."""
+    programs = [
+        [replace(each, us=5.0) if isinstance(each, Collective) else each for each in program] for program in ddp(4)
+    ]
+    delays = [Delay("rows", 0, factor=missing), Delay("rows", 3, factor=0.6)]
+    recorded = Simulation(programs, delays=delays, jitter=0.01, syncs=True).run()
+    said = sentences(build(recorded.members([1, 2, 3]), NoParams()))
+    assert said.startswith(
+        "No rank found is a straggler, but work is uneven: rank 3 has less than the others. "
+        "Work is uneven: rank 3 computes 0.60 × as long as the median rank"
+    )
+    assert "evenly" not in said
+    _, overview = both(recorded, 1, [1, 2, 3])
+    assert "imbalance" not in {each.id for each in overview.recommendations}
+    assert "imbalance" in {each.id for each in both(recorded, 1)[1].recommendations}
 
 
 @pytest.mark.parametrize(

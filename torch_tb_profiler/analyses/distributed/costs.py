@@ -80,7 +80,8 @@ class StragglerCosts(msgspec.Struct, frozen=True):
 
     by_rank     float64[ranks]  ns per step that each rank costs the others
     sets        sets of ranks: those of each host, and those that work longest beyond the typical time
-    imbalance   ns per step that all differences between the ranks cost
+    earliest    float64[ranks]  ns per step that each rank would be done earlier at most without lateness: of any
+                rank or set that was replayed, or of all together
     at_times    ns per step that ranks cost together in those steps in which they are late: half of them in one
                 step and the other half in the next are balanced on average, and yet they wait
     even_split  ns per step that the same work would save if it were spread evenly over the ranks
@@ -95,7 +96,7 @@ class StragglerCosts(msgspec.Struct, frozen=True):
 
     by_rank: Float64
     sets: tuple[Suspect, ...]
-    imbalance: float
+    earliest: Float64
     at_times: float
     even_split: float
     transfers: float | None
@@ -105,6 +106,15 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     held_up_by: Int64
     work: WorkWindows
     all_work: WorkWindows
+
+    @property
+    def imbalance(self) -> float:
+        """The ns per step that all differences between the ranks cost."""
+        return self.imbalance_of_others(())
+
+    def imbalance_of_others(self, members: Sequence[int]) -> float:
+        """Return the ns per step that all differences between the ranks cost those that aren't `members`."""
+        return _cost_to_others(self.earliest, members)
 
 
 def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit) -> StragglerCosts:
@@ -152,7 +162,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
             Suspect(members, _cost_to_others(earlier[:, column], members), host=host)
             for column, (members, host) in enumerate(sets, len(replayed))
         ),
-        imbalance=max([_cost_to_others(column, ()) for column in earlier[:, : len(groups)].T], default=0.0),
+        earliest=earlier[:, : len(groups)].max(axis=1, initial=0.0),
         at_times=_saving(network, _without_lateness_at_times(job, all_work)) / steps,
         even_split=_saving(network, even_split(job, work)) / steps,
         transfers=_cost_to_others(earlier[:, -3], ()) if (job.table.held[split.compared] > 0).all() else None,

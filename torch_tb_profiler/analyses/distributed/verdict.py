@@ -42,7 +42,7 @@ UNCERTAIN_COST_SHARE = 0.1
 balanced."""
 
 MAJORITY_COST_SHARE = 0.7
-"""Stragglers are the fewest ranks that cost at least this share of what all differences between the ranks cost."""
+"""Stragglers are the fewest ranks that cost the others at least this share of what all differences cost these."""
 
 MIN_PRESENT_SHARE = 0.5
 """With less than this share of the job's ranks, no rank is named as the straggler of the job."""
@@ -85,7 +85,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     costliest  the rank with the most cost, None if none has any
     in_turn    if uneven: that another rank is late in each step; `imbalance` is what this costs
     uneven     the rank whose work differs most from the others' by the sizes of its kernels: then `imbalance` is
-               what an even split would save; None if the sizes don't explain it
+               what an even split would save, unknown with ranks missing; None if the sizes don't explain it
     slower_devices  if neither explains `imbalance`: the ranks, too many to be stragglers, whose devices are
                slower; also without `imbalance` where ranks pass messages on, whose cost the replay can't tell,
                where the verdict is unknown, and where more than `ranks` have slower devices, which explain them
@@ -238,7 +238,8 @@ def judge_ranks(
         ranks=named,
         costliest=costliest,
         possible=possible,
-        imbalance=imbalance,
+        # The work of missing ranks is unknown, and so is what each rank has if all have as much of it.
+        imbalance=None if uneven is not None and not coverage.complete else imbalance,
         in_turn=in_turn,
         uneven=uneven,
         slower_devices=slower_devices,
@@ -310,13 +311,20 @@ def _uncompared_times(comparison: RankComparison) -> Float64:
 
 
 def _longest_working(costs: StragglerCosts, min_cost: float) -> Suspect | None:
-    """Return the fewest ranks that cause most of what the differences between the ranks cost."""
+    """Return the fewest ranks that cause most of what the differences between the ranks cost the others.
+
+    What a late rank costs itself isn't part of that: where the others wait for a missing rank, which it may hold
+    up, it would be done far earlier than they.
+    """
     first = int(costs.by_rank.argmax())
     single = Suspect((first,), float(costs.by_rank[first]))
     hosts = sorted((suspect for suspect in costs.sets if suspect.host), key=lambda suspect: -suspect.cost)
     candidates = (single, *hosts, *(suspect for suspect in costs.sets if not suspect.host))
-    enough = max(MAJORITY_COST_SHARE * costs.imbalance, min_cost)
-    return next((suspect for suspect in candidates if suspect.cost >= enough), None)
+
+    def causes_most(suspect: Suspect) -> bool:
+        return suspect.cost >= MAJORITY_COST_SHARE * costs.imbalance_of_others(suspect.members)
+
+    return next((each for each in candidates if each.cost >= min_cost and causes_most(each)), None)
 
 
 def _min_notable_cost(comparison: RankComparison) -> float:

@@ -182,8 +182,11 @@ def slower_devices_cell(comparison: RankComparison, found: SlowerDevices) -> Tex
     )
 
 
-def uneven_work_sentence(comparison: RankComparison, uneven: UnevenWork, saving: float) -> Text:
-    """Say which rank has more or less work than the others, what shows it, and what an even split would save."""
+def uneven_work_sentence(comparison: RankComparison, uneven: UnevenWork, saving: float | None) -> Text:
+    """Say which rank has more or less work than the others, what shows it, and what an even split would save.
+
+    saving  ns per step, None if unknown
+    """
     difference = text(
         "Work is uneven: {rank} computes {ratio} × as long as {other}, because {name} runs on {size} instead of "
         "{typical}.",
@@ -194,7 +197,7 @@ def uneven_work_sentence(comparison: RankComparison, uneven: UnevenWork, saving:
         size=_differing_dimensions(uneven.kernel.size, uneven.kernel.typical_size),
         typical=_differing_dimensions(uneven.kernel.typical_size, uneven.kernel.size),
     )
-    return sentences(difference, even_split_sentence(comparison, saving))
+    return sentences(difference, () if saving is None else even_split_sentence(comparison, saving))
 
 
 def even_split_sentence(comparison: RankComparison, saving: float) -> Text:

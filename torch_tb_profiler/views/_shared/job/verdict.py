@@ -66,7 +66,8 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
         return late_in_turn_sentence(verdict.in_turn, job_noun(comparison))
     if verdict.uneven is not None:
         return text(
-            "No rank is a straggler, but work is uneven: {rank} has {amount} than the others.",
+            "No rank{found} is a straggler, but work is uneven: {rank} has {amount} than the others.",
+            found="" if members_coverage(members).complete else " found",
             rank=rank_names([comparison.sources[verdict.uneven.member]], capital=False),
             amount="less" if verdict.uneven.ratio < 1 else "more",
         )
@@ -289,7 +290,7 @@ def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerd
         )
     if verdict.in_turn is not None and verdict.imbalance is not None:
         return shared_cause_sentence(comparison, verdict.in_turn, verdict.imbalance)
-    if verdict.uneven is not None and verdict.imbalance is not None:
+    if verdict.uneven is not None:
         return uneven_work_sentence(comparison, verdict.uneven, verdict.imbalance)
     if verdict.slower_devices is not None:
         known = verdict.imbalance is not None  # else the headline says it
