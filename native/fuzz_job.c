@@ -225,6 +225,24 @@ static void check_cells(void) {
     free(rows), free(wanted), free(cells), free(picked), free(seen);
 }
 
+static void check_spans(void) {
+    uint64_t events = draw(ENTRIES), count = draw(ENTRIES), known = 0;
+    int64_t *start = draw_times(events), *duration = draw_times(events);
+    int64_t *starts = room_for(count, 8), *ends = room_for(count, 8);
+    int32_t *rows = room_for(count, 4);
+    for (uint64_t i = 0; i < events; i++)
+        if (!draw(8)) *(draw(2) ? &start[i] : &duration[i]) = INT64_MIN;
+    bool beyond = !draw(4) || !events;
+    for (uint64_t i = 0; i < count; i++) rows[i] = beyond ? (int32_t)draw(80) - 20 : (int32_t)draw(events);
+    while (known < count && rows[known] >= 0 && (uint64_t)rows[known] < events) known++;
+    expect(job_spans(rows, count, start, duration, events, starts, ends) == (known == count));
+    for (uint64_t i = 0; i < known; i++) {
+        int64_t from = start[rows[i]], length = duration[rows[i]] > 0 ? duration[rows[i]] : 0;
+        expect(starts[i] == from && ends[i] == (from == INT64_MIN ? from : add(from, length)));
+    }
+    free(start), free(duration), free(starts), free(ends), free(rows);
+}
+
 enum { MOMENTS = 60 };
 
 typedef struct {
@@ -444,6 +462,7 @@ int main(int count, char **arguments) {
         if (i % 32 == 0) check_windows();
         if (i % 16 == 0) check_totals();
         check_cells();
+        check_spans();
         check_sets();
         stalled += check_job();
     }

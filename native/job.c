@@ -14,6 +14,7 @@
 //     job_windows   windows numbered by their step and by the kinds that came before in it
 //     job_mark      which codes occur
 //     job_pick      the cells of some rows in a sparse column
+//     job_spans     when the events of some rows begin and end
 //     job_merge     the union of intervals
 //     job_combine   the union, intersection or difference of two sets of intervals
 //     job_covered   how much time before each of some a set covers
@@ -226,6 +227,25 @@ API void job_pick(
         else memcpy((uint8_t *)picked + i * 8, (const uint8_t *)cells + place * 8, 8);
     }
     end_reading();
+}
+
+// When the events of some rows begin and end; false if a row is none of the events. A duration that is missing or negative
+// counts as 0, and without a start (the least number there is) there is no end.
+API bool job_spans(
+    const int32_t *rows, size_t count, const int64_t *start, const int64_t *duration, size_t events, int64_t *starts,
+    int64_t *ends
+) {
+    bool known = true;
+    begin_reading();
+    for (size_t i = 0; i < count; i++) {
+        known = rows[i] >= 0 && (size_t)rows[i] < events;
+        if (!known) break;
+        int64_t from = start[rows[i]], length = duration[rows[i]];
+        starts[i] = from;
+        ends[i] = from == INT64_MIN || length < 0 ? from : add(from, length);
+    }
+    end_reading();
+    return known;
 }
 
 API int64_t job_merge(

@@ -18,7 +18,7 @@ from tests.support.views import words
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.intervals import Int64, Intervals, covered_time, merge, total
 from torch_tb_profiler.base.markers import is_data_loading
-from torch_tb_profiler.model.kinds import Kind, ends_of, event_intervals, event_kinds
+from torch_tb_profiler.model.kinds import Kind, event_intervals, event_kinds, event_spans
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import open_session
@@ -67,7 +67,7 @@ def planted_ns(trace: Trace, target: str) -> float:
     of_thread = trace.events.thread == trace.events.thread[main]
     rows = [row for row in range(len(trace)) if of_thread[row] and (target == "wait" or mine(row))]
     if target == "wait":
-        taken = waiting([names[row] for row in rows], trace.events.start[rows], ends_of(trace, np.array(rows)))
+        taken = waiting([names[row] for row in rows], *event_spans(trace, np.array(rows)))
     else:
         taken = event_intervals(trace, np.array(rows, np.int32))
     assert total(taken) > 0

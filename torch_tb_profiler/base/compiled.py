@@ -37,6 +37,7 @@ class ColumnFunctions(NamedTuple):
     changes   (numbers, ascending values, count) -> how many different values each number has
     mark      (codes, count) -> which of the codes 0..count-1 occur
     pick      (rows that have a cell, their cells, wanted rows, result that it fills where a wanted row has one)
+    spans     `kinds.event_spans`: (rows, starts, durations), None if a row is none of the events
     merge     `intervals.merge` of starts and ends, None if the starts don't ascend
     combine   a set of starts and ends, and another -> their union, intersection or difference
     covered   `intervals.covered_time_before`: (starts, ends, times)
@@ -58,6 +59,7 @@ class ColumnFunctions(NamedTuple):
     changes: Callable[[Numbers, Int32, int], Int64]
     mark: Callable[[Numbers, int], npt.NDArray[np.bool_]]
     pick: Callable[[Numbers, npt.NDArray[Any], Numbers, npt.NDArray[Any]], None]
+    spans: Callable[[Numbers, Int64, Int64], tuple[Int64, Int64] | None]
     merge: Callable[[Int64, Int64], tuple[Int64, Int64] | None]
     combine: Callable[[Operation, tuple[Int64, Int64], tuple[Int64, Int64]], tuple[Int64, Int64]]
     covered: Callable[[Int64, Int64, Int64], Int64]

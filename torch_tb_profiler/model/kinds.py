@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.base.compiled import column_functions
 from torch_tb_profiler.base.intervals import Intervals, merge
 from torch_tb_profiler.base.markers import is_composer_event, is_lightning_mark
 from torch_tb_profiler.base.memo import derived, stored
@@ -215,16 +216,22 @@ def event_ends(trace: Trace) -> npt.NDArray[np.int64]:
     return ends
 
 
-def ends_of(trace: Trace, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
-    """Return `event_ends` of some rows, int64[k], without those of all others."""
-    start: npt.NDArray[np.int64] = trace.events.start[rows]
-    ends: npt.NDArray[np.int64] = trace.events.duration[rows]
+def event_spans(
+    trace: Trace, rows: npt.NDArray[np.integer[Any]]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the starts and the ends (`event_ends`) of some rows, int64[k], without those of all others."""
+    events = trace.events
+    if rows.dtype == np.int32 and (functions := column_functions(len(rows))):
+        spans = functions.spans(rows, events.start, events.duration)
+        if spans is not None:
+            return spans
+    start, ends = events.start.take(rows), events.duration.take(rows)
     np.maximum(ends, 0, out=ends)
     ends += start
     ends[start == ABSENT] = ABSENT
-    return ends
+    return start, ends
 
 
 def event_intervals(trace: Trace, rows: npt.NDArray[np.integer[Any]]) -> Intervals:
     """Return when any of these events runs."""
-    return merge(trace.events.start[rows], ends_of(trace, rows))
+    return merge(*event_spans(trace, rows))

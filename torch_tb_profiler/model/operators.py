@@ -22,7 +22,7 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kernels.tensor_cores import TC_UNKNOWN, TC_YES, eligible_operators, uses_tensor_cores
-from torch_tb_profiler.model.kinds import Kind, ends_of, event_kinds, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_kinds, event_spans, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, name_mask
 
 
@@ -70,7 +70,8 @@ def operators(trace: Trace) -> Operators:
     owner = _owners(trace, around, node_owner, position)
 
     def lengths(of: Int32) -> Int64:
-        return ends_of(trace, of) - trace.events.start[of]
+        start, end = event_spans(trace, of)
+        return end - start
 
     host_total = lengths(rows)
     children = nodes[node_owner[nodes] == nodes]
@@ -108,8 +109,8 @@ def operators(trace: Trace) -> Operators:
 def host_self_with_calls(trace: Trace) -> Int64:
     """Return the host self time of each operator with its runtime and driver calls, int64[k] ns."""
     operator, calls = operators(trace), _outermost_calls(trace, call_tree(trace).parent)
-    lengths = ends_of(trace, calls) - trace.events.start[calls]
-    return operator.host_self + _sums(len(operator.rows), operator.owner[calls], lengths)
+    start, end = event_spans(trace, calls)
+    return operator.host_self + _sums(len(operator.rows), operator.owner[calls], end - start)
 
 
 def sum_with_nested(trace: Trace, values: Int64) -> Int64:

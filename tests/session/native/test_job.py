@@ -34,7 +34,9 @@ from torch_tb_profiler.base import intervals
 from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number, search_sorted, sums_by_number
 from torch_tb_profiler.base.compiled import column_functions, use_column_functions
 from torch_tb_profiler.ingest.compiled import ABSENT
-from torch_tb_profiler.model.trace import NO_CODE, ArgColumn, ArgKind, distinct_codes
+from torch_tb_profiler.model.kinds import event_ends, event_intervals, event_spans
+from torch_tb_profiler.model.trace import ABSENT as ABSENT_TIME
+from torch_tb_profiler.model.trace import NO_CODE, ArgColumn, ArgKind, Events, Int64, Trace, distinct_codes
 from torch_tb_profiler.session.native.job import LIBRARY, JobFunctions, job_functions
 from torch_tb_profiler.view import Members, NoParams
 from torch_tb_profiler.views._shared.job.members import compare_members
@@ -160,6 +162,40 @@ def test_arguments_and_codes_agree(functions: JobFunctions, kind: ArgKind) -> No
     assert results() == in_python
 
 
+@pytest.mark.parametrize("rows_beyond", [False, True])
+def test_spans_of_events_agree(functions: JobFunctions, rows_beyond: bool) -> None:
+    """Starts and durations may be anything or missing; rows before the first count from the end, as in numpy."""
+    rng = np.random.default_rng(6)
+    start, duration = (rng.integers(-(2**62), 2**62, LENGTH) for _ in range(2))
+    start[rng.random(LENGTH) < 0.1] = ABSENT_TIME
+    duration[rng.random(LENGTH) < 0.1] = ABSENT_TIME
+    trace = drawn_events(start, duration)
+    rows = rng.integers(-LENGTH if rows_beyond else 0, LENGTH, 2 * LENGTH).astype(np.int32)
+    ends = event_ends(trace)
+
+    def results() -> list[object]:
+        spans = event_spans(trace, rows)
+        return [*(column.tolist() for column in spans), *(each.tolist() for each in event_intervals(trace, rows))]
+
+    in_python = results()
+    assert in_python[:2] == [start[rows].tolist(), ends[rows].tolist()]
+    use_column_functions(functions.columns)
+    assert results() == in_python
+    spans = functions.columns.spans(rows, start, duration)
+    assert (spans is None) == rows_beyond
+    assert functions.columns.spans(np.array([LENGTH], np.int32), start, duration) is None
+    with pytest.raises(IndexError):
+        event_spans(trace, np.full(LENGTH, LENGTH, np.int32))
+
+
+def drawn_events(start: Int64, duration: Int64) -> Trace:
+    """Return a trace of slices with these times."""
+    zeros = np.zeros(len(start), np.int32)
+    phase, ids = np.full(len(start), ord("X"), np.uint8), np.full(len(start), ABSENT_TIME)
+    events = Events(phase, zeros, zeros, zeros, start, duration, ids)
+    return replace(draw("host cpu_op aten::mm 0 10"), events=events)
+
+
 def random_members(seed: int) -> Members[RankSummary]:
     """Return a job of ranks some of which are missing or late, or record other operations than the others."""
     rng = np.random.default_rng(seed)
@@ -277,6 +313,8 @@ def test_numbers_beyond_a_column_do_not_reach_it(functions: JobFunctions) -> Non
         functions.columns.merge(values, values[:1])
     with pytest.raises(ValueError, match="shape"):
         functions.columns.combine("union", (values, values), (values, values[:1]))
+    with pytest.raises(ValueError, match="shape"):
+        functions.columns.spans(number.astype(np.int32), values, values[:1])
     with pytest.raises(ValueError, match="shape"):
         functions.columns.pick(number, values[:1], number, np.zeros(2, np.int64))
     assert functions.columns.mark(np.array([-1, 0, 3], np.int32), 3).tolist() == [True, False, False]

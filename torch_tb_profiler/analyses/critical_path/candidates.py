@@ -32,7 +32,7 @@ from torch_tb_profiler.base.intervals import Intervals, covered_time, merge
 from torch_tb_profiler.base.markers import MODULE_PREFIX, is_data_loading, is_step
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import collective_from_kernel, is_communication_kernel
-from torch_tb_profiler.model.kinds import Kind, ends_of, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_spans, rows_of_kind
 from torch_tb_profiler.model.schedule.compiled import ThreadTimes
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import step_noun
@@ -234,7 +234,7 @@ def _path_time(trace: Trace) -> Int64:
         thread = trace.events.thread[rows]
         for code, intervals in parts:
             mine = rows[thread == code]
-            spent[mine] = covered_time(intervals, trace.events.start[mine], ends_of(trace, mine))
+            spent[mine] = covered_time(intervals, *event_spans(trace, mine))
     return spent
 
 

@@ -18,7 +18,7 @@ from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.intervals import total
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.devices import copy_directions, moved_bytes
-from torch_tb_profiler.model.kinds import Kind, ends_of, event_intervals, event_kinds
+from torch_tb_profiler.model.kinds import Kind, event_intervals, event_kinds, event_spans
 from torch_tb_profiler.model.trace import Int32, Int64, Trace
 
 Direction = Literal["host to device", "device to host", "device to device", "device to peer", "unknown"]
@@ -95,7 +95,7 @@ def bytes_between(trace: Trace, rows: Int32, edges: Int64) -> Int64:
     """
     size = moved_bytes(trace, rows)
     rows, size = rows[size >= 0], size[size >= 0]
-    start, finish = trace.events.start[rows], ends_of(trace, rows)
+    start, finish = event_spans(trace, rows)
     lasting = finish > start
     # A copy of zero duration moves everything at once.
     instant = np.searchsorted(edges, start[~lasting], "right") - 1

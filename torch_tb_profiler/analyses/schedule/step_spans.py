@@ -12,7 +12,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.base.memo import stored
-from torch_tb_profiler.model.kinds import ends_of
+from torch_tb_profiler.model.kinds import event_spans
 from torch_tb_profiler.model.schedule.replay import ReplayTimes
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import launched_before_recording, steps
@@ -63,7 +63,7 @@ def step_items(trace: Trace) -> StepItems:
     linked = work.call >= 0
     step = search_sorted(spans.host_starts, work.call_start, "right") - 1
     inside = linked & (step >= 0)
-    inside[inside] &= ends_of(trace, work.call[inside]) <= spans.host_ends[step[inside]]
+    inside[inside] &= event_spans(trace, work.call[inside])[1] <= spans.host_ends[step[inside]]
     known = np.flatnonzero(inside & (step < count))
     order = known[np.argsort(step[known], kind="stable")]
     bounds = np.searchsorted(step[order], np.arange(count + 1)).astype(np.int64)

@@ -31,7 +31,7 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.communication.events import collective_from_kernel, is_communication_kernel
-from torch_tb_profiler.model.kinds import Kind, ends_of, event_kinds, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_kinds, event_spans, rows_of_kind
 from torch_tb_profiler.model.schedule.blocking import WaitKind
 from torch_tb_profiler.model.schedule.compiled import ThreadTimes, schedule_functions
 from torch_tb_profiler.model.schedule.replay import replay
@@ -211,7 +211,7 @@ def device_work_target(trace: Trace, rows: Int32, during: Intervals) -> WhatIfTa
     items = rows_mask(trace, rows)[graph.items.row]
     device = np.zeros(len(items), np.int64)
     mine = graph.items.row[items]
-    device[items] = covered_time(during, trace.events.start[mine], ends_of(trace, mine))
+    device[items] = covered_time(during, *event_spans(trace, mine))
     return _target_of(trace, items=items, device=device)
 
 
@@ -362,7 +362,7 @@ def covered_between(trace: Trace, rows: Int32, of_threads: ThreadTimes) -> Int64
         if found is not None:
             return found
     covered = np.zeros(len(times), np.int64)
-    begin, end, owner = events.start[rows], ends_of(trace, rows), chain[events.thread[rows]]
+    (begin, end), owner = event_spans(trace, rows), chain[events.thread[rows]]
     for number, (low, high) in enumerate(pairwise(bounds.tolist())):
         mine = owner == number
         if mine.any():

@@ -12,7 +12,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.odd_steps import MIN_CAUSE_SHARE, named_slices
 from torch_tb_profiler.base.intervals import covered_time, merge
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.kinds import ends_of, event_intervals
+from torch_tb_profiler.model.kinds import event_intervals, event_spans
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
 
@@ -67,7 +67,7 @@ def _find_name(trace: Trace, starts: Int64, ends: Int64) -> tuple[str, int]:
     in_steps = int((spans.ends - spans.starts).sum())
     least, stretches = MIN_CAUSE_SHARE * int((ends - starts).sum()), merge(starts, ends)
     for rows in named_slices(trace):
-        within = covered_time(stretches, trace.events.start[rows], ends_of(trace, rows))
+        within = covered_time(stretches, *event_spans(trace, rows))
         sums = np.bincount(trace.events.name[rows], within)
         found = []
         for code in np.flatnonzero(sums >= least).tolist():

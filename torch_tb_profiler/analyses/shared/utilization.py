@@ -20,9 +20,9 @@ from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, TC_UNKNOWN, TC_Y
 from torch_tb_profiler.model.kinds import (
     DEVICE_KINDS,
     Kind,
-    ends_of,
     event_intervals,
     event_kinds,
+    event_spans,
     rows_of_kind,
 )
 from torch_tb_profiler.model.steps import Steps, step_noun
@@ -95,7 +95,7 @@ def _of_device(trace: Trace, device: DeviceInfo) -> DeviceUtilization:
     mine = all_work[device_ids(trace)[all_work] == device.id]
     streams = stream_ids(trace)[mine]
     kernels = mine[event_kinds(trace)[mine] == Kind.KERNEL]
-    start, finish = trace.events.start[kernels], ends_of(trace, kernels)
+    start, finish = event_spans(trace, kernels)
     unknown: dict[str, str] = {}
     computes = ~is_communication_kernel(trace)[kernels]
     used = computing = None

@@ -20,7 +20,7 @@ from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.devices import device_ids, devices
-from torch_tb_profiler.model.kinds import Kind, ends_of, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_spans, rows_of_kind
 from torch_tb_profiler.model.memory.events import memory_records
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, name_mask
 from torch_tb_profiler.model.trainer import (
@@ -81,7 +81,7 @@ def _device_series(trace: Trace) -> list[CounterSeries]:
     kernels = rows_of_kind(trace, Kind.KERNEL)
     owner = device_ids(trace)[kernels]
     blocks = trace.arg_float("blocks per SM", kernels)
-    start, end = trace.events.start[kernels], ends_of(trace, kernels)
+    start, end = event_spans(trace, kernels)
     series = []
     for info in devices(trace):
         on_device = owner == info.id

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived, stored
-from torch_tb_profiler.model.kinds import HOST_KINDS, ends_of, rows_of_kind
+from torch_tb_profiler.model.kinds import HOST_KINDS, event_spans, rows_of_kind
 from torch_tb_profiler.model.schedule.blocking import BlockingCalls, WaitKind, blocking_calls
 from torch_tb_profiler.model.schedule.items import (
     NEVER,
@@ -248,7 +248,7 @@ def _host_ends(trace: Trace, spans: Steps, items: DeviceItems, main: int) -> Int
     if spans.recorded or len(items) == 0 or items.end.max() < spans.ends.max():
         return spans.host_ends
     rows = rows_of_kind(trace, *HOST_KINDS)
-    ends = ends_of(trace, rows[trace.events.thread[rows] == main])
+    ends = event_spans(trace, rows[trace.events.thread[rows] == main])[1]
     done: Int64 = np.minimum(spans.host_ends, ends.max(initial=spans.host_starts.min()))
     return done
 

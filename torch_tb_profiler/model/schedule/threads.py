@@ -22,7 +22,7 @@ from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.links import device_launches
-from torch_tb_profiler.model.kinds import Kind, ends_of, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_spans, rows_of_kind
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, distinct_codes, name_mask
 
@@ -78,7 +78,7 @@ def handoffs(trace: Trace) -> HandOffs:
     rows = tree.rows[tree.lane[tree.rows] == 0]
     thread = trace.events.thread[rows]
     main_rows = rows[thread == main]
-    main_times = np.concatenate([trace.events.start[main_rows], ends_of(trace, main_rows)])
+    main_times = np.concatenate(event_spans(trace, main_rows))
     main_times.sort(kind="stable")
     roots = rows[tree.depth[rows] == 0]
     tasks = trace.events.thread[backward_tasks(trace).rows]
@@ -97,7 +97,7 @@ def handoffs(trace: Trace) -> HandOffs:
 
 
 def _handoffs_with(trace: Trace, main: int, main_times: Int64, other: int, roots: Int32) -> HandOffs:
-    start, finish = trace.events.start[roots], ends_of(trace, roots)
+    start, finish = event_spans(trace, roots)
     order = np.argsort(start, kind="stable")
     start, finish = start[order], finish[order]
     # Roots that begin between the same two times of the main thread are one burst.

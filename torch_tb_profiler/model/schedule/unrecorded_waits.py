@@ -16,7 +16,7 @@ from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.kinds import ends_of
+from torch_tb_profiler.model.kinds import event_spans
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
 from torch_tb_profiler.model.schedule.items import DeviceItems, device_items
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, distinct_codes, name_mask
@@ -101,7 +101,7 @@ def find_silences(trace: Trace, thread: int) -> tuple[Int64, Int64]:
     rows = tree.rows[(trace.events.thread[tree.rows] == thread) & (tree.lane[tree.rows] == 0)]
     names = trace.events.name[rows]
     rows = rows[~name_mask(trace.strings, _POLL.search, names)[names]]
-    starts, ends = trace.events.start[rows], ends_of(trace, rows)
+    starts, ends = event_spans(trace, rows)
     if len(rows) == 0:
         return starts, ends
     following = np.append(starts[1:], ends.max())

@@ -24,7 +24,7 @@ from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_op
 from torch_tb_profiler.model.costs.call import Cost, UnknownCostError, read_call
 from torch_tb_profiler.model.costs.models import find_cost_model
 from torch_tb_profiler.model.dtypes import peak_dtype
-from torch_tb_profiler.model.kinds import Kind, ends_of, event_kinds
+from torch_tb_profiler.model.kinds import Kind, event_kinds, event_spans
 from torch_tb_profiler.model.trace import (
     ABSENT,
     NO_CODE,
@@ -89,7 +89,8 @@ def operator_work(trace: Trace) -> OperatorWork:
     is_owned = owners.call >= 0
     rows, call = owners.events[is_owned], owners.call[is_owned]
     count = len(owners.calls)
-    length = ends_of(trace, rows) - trace.events.start[rows]
+    start, end = event_spans(trace, rows)
+    length = end - start
     main = _longest_event(call, length, rows, count)
     signature, first = _signatures(trace, owners, main)
     costs = _owner_costs(trace, owners, first, main[first])
@@ -136,7 +137,7 @@ def operator_work(trace: Trace) -> OperatorWork:
         matrix=np.array([cost.unit == "matrix" for cost in costs], np.bool_)[signature] & ~is_copy,
         type=type_,
         types=types.texts,
-        busy=merge_by_owner(call, trace.events.start[rows], ends_of(trace, rows)).totals(count),
+        busy=merge_by_owner(call, start, end).totals(count),
         device=np.bincount(call, length, minlength=count).astype(np.int64),
         estimated=estimated & ~is_known,
         measured=measured,

@@ -13,7 +13,7 @@ from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import describe_device, device_ids, devices
 from torch_tb_profiler.model.hardware.peaks import DeviceRates, find_peaks
-from torch_tb_profiler.model.kinds import ends_of
+from torch_tb_profiler.model.kinds import event_spans
 from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace
 from torch_tb_profiler.model.work.operator_work import operator_work
 
@@ -103,7 +103,7 @@ def _first_events(trace: Trace, rows: np.ndarray, call: np.ndarray, count: int) 
 def _idle_before_events(trace: Trace) -> Int64:
     """Return int64[n] ns: how long the device of each device event had been idle when it began; 0 elsewhere."""
     rows = operator_work(trace).owners.events
-    device, start, end = device_ids(trace)[rows], trace.events.start[rows], ends_of(trace, rows)
+    device, (start, end) = device_ids(trace)[rows], event_spans(trace, rows)
     idle = np.zeros(len(trace), np.int64)
     for id_ in distinct_numbers(device[device != ABSENT]):
         on_device = np.flatnonzero(device == id_)

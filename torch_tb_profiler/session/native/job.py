@@ -55,6 +55,7 @@ LIBRARY = CompiledLibrary(
         "job_windows": (ctypes.c_int64, *[_POINTER] * 3, _SIZE, _SIZE, *[_POINTER] * 4, _SIZE, _POINTER, _POINTER),
         "job_mark": (None, _POINTER, _SIZE, _POINTER, _SIZE),
         "job_pick": (None, _POINTER, _POINTER, _SIZE, _SIZE, _POINTER, _SIZE, _POINTER),
+        "job_spans": (ctypes.c_bool, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
         "job_merge": (ctypes.c_int64, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
         "job_combine": (
             *(_SIZE, ctypes.c_int, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
@@ -102,6 +103,7 @@ def job_functions(anywhere: bool = False) -> JobFunctions | None:
         changes=each.changes,
         mark=each.mark,
         pick=each.pick,
+        spans=each.spans,
         merge=each.merge,
         combine=each.combine,
         covered=each.covered,
@@ -233,6 +235,14 @@ class _Functions:
         assert picked.flags.c_contiguous and picked.shape == wanted.shape and picked.itemsize in (4, 8)
         places = _address(rows), _address(cells), len(rows), picked.itemsize
         self._library.job_pick(*places, _address(wanted), len(wanted), _address(picked))
+
+    def spans(self, rows: Numbers, start: Int64, duration: Int64) -> tuple[Int64, Int64] | None:
+        start, duration = (_checked(each, np.int64, len(start)) for each in (start, duration))
+        rows = _checked(rows, np.int32, len(rows))
+        starts, ends = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+        columns = _address(start), _address(duration), len(start)
+        known = self._library.job_spans(_address(rows), len(rows), *columns, _address(starts), _address(ends))
+        return (starts, ends) if known else None
 
     def merge(self, starts: Int64, ends: Int64) -> tuple[Int64, Int64] | None:
         starts, ends = (_checked(each, np.int64, len(starts)) for each in (starts, ends))
