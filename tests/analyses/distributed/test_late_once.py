@@ -54,3 +54,16 @@ def test_several_ranks_are_late_in_few_of_all_steps() -> None:
 def test_chance_alone_seldom_makes_several_ranks_late(ranks: int, steps: int) -> None:
     several = sum(len(find_events(half_normal(ranks, steps, seed), 50)) > 1 for seed in range(500))
     assert several <= 10
+
+
+def test_what_is_left_is_all_but_the_events() -> None:
+    """Skipped ranks, and the other steps of those taken, count among it; also where every rank has an event."""
+    late = np.full((6, 40), 1.0)
+    late[np.arange(6), np.arange(6)] = 1000
+    late[:, 39] = 300  # less than half of each event
+    assert find_events(late, 500) == [0, 1, 2, 3, 4, 5]
+    late[:, 38] = 340  # more than a third of each
+    assert find_events(late, 500)[1:] == []
+    late[:, 38] = 1
+    late[5] = 800  # late in all steps, so no event
+    assert find_events(late, 500) == []

@@ -177,28 +177,38 @@ def find_events(late: Float64, min_ns: float) -> list[int]:
     min_ns  what a cell is at least
     """
     highest = late.max(axis=1)
-    ordered: list[int] = np.argsort(-highest, kind="stable").tolist()
-    event, found = np.zeros(late.shape, np.bool_), 0
+    ordered = np.argsort(-highest, kind="stable")
+    few = _in_few_steps(late)
+    rest = np.where(few, 0.0, late)
+    # What is left is summed up rank by rank: those that come later with all of their cells.
+    squares, squares_of_rest = ((cells**2).sum(axis=1) for cells in (late, rest))
+    squares_later = np.append(np.cumsum(squares[ordered][::-1])[::-1], 0.0)[1:]
+    counts, highest_of_rest = few.sum(axis=1), rest.max(axis=1)
+    cells_taken, squares_left, highest_left, found = 0, 0.0, 0.0, 0
     taken: list[int] = []
-    for member in ordered:
-        few = _in_few_steps(late[member])
-        if highest[member] < min_ns or 2 * few.sum() > len(few):
+    for place, member in enumerate(ordered.tolist()):
+        if highest[member] < min_ns or 2 * counts[member] > late.shape[1]:
             if not taken:
                 break  # the latest one is late in most steps
+            squares_left += float(squares[member])
+            highest_left = max(highest_left, float(highest[member]))
             continue
         taken.append(member)
-        event[member] = few
-        if len(taken) > 1 and event.sum() > MAX_EVENTS_SHARE * event.size:
+        cells_taken += int(counts[member])
+        squares_left += float(squares_of_rest[member])
+        highest_left = max(highest_left, float(highest_of_rest[member]))
+        if len(taken) > 1 and cells_taken > MAX_EVENTS_SHARE * late.size:
             break
-        rest = late[~event]
-        noise = float(np.sqrt((rest**2).mean())) if len(rest) else 0.0
-        apart = len(taken) == 1 or highest[member] >= MIN_APART_RATIO * rest.max(initial=0.0)
+        count = late.size - cells_taken
+        noise = float(np.sqrt((squares_left + squares_later[place]) / count)) if count else 0.0
+        next_highest = float(highest[ordered[place + 1]]) if place + 1 < len(ordered) else 0.0
+        apart = len(taken) == 1 or highest[member] >= MIN_APART_RATIO * max(highest_left, next_highest)
         if apart and highest[member] >= MIN_EVENT_RATIO * noise:
             found = len(taken)
     return taken[:found]
 
 
 def _in_few_steps(late: Float64) -> Bool:
-    """Return bool[steps]: those in which a rank is at least half as late as in its worst one."""
-    few: Bool = late >= late.max() / 2
+    """Return bool[..., steps]: those in which a rank is at least half as late as in its worst one."""
+    few: Bool = late >= late.max(axis=-1, keepdims=True) / 2
     return few

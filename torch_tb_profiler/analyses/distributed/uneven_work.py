@@ -8,15 +8,18 @@ Kernels are of equal size if grid and input shapes of their operators are equal,
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob, RankSource
+from torch_tb_profiler.analyses.distributed.medians import medians_without_each
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.base.arrays import median
-from torch_tb_profiler.model.trace import Int64
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.trace import Float64, Int64
 
 MIN_DIFFERENCE = 0.05
 """Smallest relative difference of a rank's kernel time from the median rank's that is worth naming,"""
@@ -65,16 +68,19 @@ def even_split(job: DistributedJob, work: WorkWindows) -> WorkWindows:
 
 def find_uneven_work(job: DistributedJob) -> UnevenWork | None:
     """Return the rank whose work differs most from the median rank's, or None if none is worth naming."""
-    times = [_time_per_step(source) for source in job.sources]
-    if len(times) < 2 or min(times) <= 0:
+    times = np.array([_time_per_step(source) for source in job.sources], np.float64)
+    if len(times) < 2 or times.min() <= 0:
         return None
-    found: list[UnevenWork] = []
-    for member, time in enumerate(times):
-        typical = median(times[:member] + times[member + 1 :])
-        kernel = find_resized_kernel(job, member, time - typical)
-        if abs(time / typical - 1) >= MIN_DIFFERENCE and kernel is not None:
-            found.append(UnevenWork(member, time / typical, kernel))
-    return max(found, key=lambda each: abs(each.ratio - 1), default=None)
+    typical = medians_without_each(times)
+    ratio = times / typical
+    difference = np.abs(ratio - 1)
+    for member in np.argsort(-difference, kind="stable").tolist():
+        if difference[member] < MIN_DIFFERENCE:
+            break
+        kernel = find_resized_kernel(job, member, float(times[member] - typical[member]))
+        if kernel is not None:
+            return UnevenWork(member, float(ratio[member]), kernel)
+    return None
 
 
 def find_resized_kernel(
@@ -82,10 +88,10 @@ def find_resized_kernel(
 ) -> ResizedKernel | None:
     """Return the kernel of other sizes with most of a difference (ns per step), or None if sizes don't explain
     `share` of it."""
-    mine, others = _by_name(job.sources[member]), _others_by_name(job, member)
+    mine, kernels = _by_name(job.sources[member]), _kernels_by_name(job)
     explained: list[tuple[float, ResizedKernel]] = []
     for name, here in mine.items():
-        there = others.get(name)
+        there = kernels[name].of_others(member)
         if there is None or not here.size or not there.size or here.size == there.size:
             continue
         part = here.time - there.time
@@ -106,8 +112,11 @@ class _NamedKernel(msgspec.Struct, frozen=True):
 
 def runs_more_often(job: DistributedJob, member: int, name: str) -> bool:
     """Return whether a rank runs a kernel more often per step than others, or is the only one that runs it."""
-    mine, others = _by_name(job.sources[member]).get(name), _others_by_name(job, member).get(name)
-    return mine is not None and (others is None or mine.calls > (1 + MIN_DIFFERENCE) * others.calls)
+    mine = _by_name(job.sources[member]).get(name)
+    if mine is None:
+        return False
+    others = _kernels_by_name(job)[name].of_others(member)
+    return others is None or mine.calls > (1 + MIN_DIFFERENCE) * others.calls
 
 
 def _time_per_step(source: RankSource) -> float:
@@ -125,19 +134,47 @@ def _by_name(source: RankSource) -> dict[str, _NamedKernel]:
     return found
 
 
-def _others_by_name(job: DistributedJob, member: int) -> dict[str, _NamedKernel]:
-    """Return the kernels of the median of the other ranks; the size is that of most of them."""
-    rows: dict[str, list[_NamedKernel]] = {}
-    for position, source in enumerate(job.sources):
-        if position != member:
-            for name, kernel in _by_name(source).items():
-                rows.setdefault(name, []).append(kernel)
-    found = {}
-    for name, kernels in rows.items():
-        sizes = [kernel.size for kernel in kernels]
-        found[name] = _NamedKernel(
-            median([kernel.time for kernel in kernels]),
-            median([kernel.calls for kernel in kernels]),
-            max(sizes, key=sizes.count),
+class _KernelOnRanks:
+    """A kernel on each rank that runs it, which is asked for the median of all ranks but one."""
+
+    def __init__(self, ranks: dict[int, _NamedKernel]) -> None:
+        kernels = list(ranks.values())
+        self._sizes = {member: kernel.size for member, kernel in ranks.items()}
+        self._place = {member: place for place, member in enumerate(ranks)}
+        self._times, self._calls = (
+            _medians_of_others([getattr(each, name) for each in kernels]) for name in ("time", "calls")
         )
-    return found
+        first: dict[str, list[int]] = {}  # two ranks of each size
+        for member, size in self._sizes.items():
+            if len(known := first.setdefault(size, [])) < 2:
+                known.append(member)
+        self._first, self._counts = first, Counter(self._sizes.values())
+        # Without a rank, the most frequent size is one of the first two, as only that of the rank is rarer by one.
+        self._frequent = sorted(first, key=lambda size: (-self._counts[size], first[size][0]))[:2]
+
+    def of_others(self, member: int) -> _NamedKernel | None:
+        """Return the median of the other ranks of one that runs it; the size is that of most of them."""
+        if len(self._place) == 1:
+            return None
+        place, mine = self._place[member], self._sizes[member]
+        left = []
+        for size in dict.fromkeys([*self._frequent, mine]):
+            members = [each for each in self._first[size] if each != member]
+            if members:
+                left.append((-(self._counts[size] - (size == mine)), members[0], size))
+        return _NamedKernel(float(self._times[place]), float(self._calls[place]), min(left)[2])
+
+
+def _medians_of_others(values: list[float]) -> Float64:
+    column = np.array(values, np.float64)
+    return medians_without_each(column) if len(column) > 1 else column
+
+
+@derived
+def _kernels_by_name(job: DistributedJob) -> dict[str, _KernelOnRanks]:
+    """Return each kernel on the ranks that run it: every rank is compared with the median of all others."""
+    ranks: dict[str, dict[int, _NamedKernel]] = {}
+    for member, source in enumerate(job.sources):
+        for name, kernel in _by_name(source).items():
+            ranks.setdefault(name, {})[member] = kernel
+    return {name: _KernelOnRanks(kernels) for name, kernels in ranks.items()}
