@@ -156,7 +156,7 @@ def judge_job(seed: int) -> Judgment:
             false.append(Claim(seed, "diff", rank, sentence, why))
     false += _silent(plan, texts)
     everything = " ".join(text for _, _, text in texts)
-    missed = list(_missed(truth, everything))
+    missed = list(missed_causes(truth, everything))
     planted = _is_notable(truth.cause_cost, truth) or _is_notable(truth.shared_cost, truth)
     planted = planted or plan.kind == "evaluation"
     return Judgment(plan, tuple(false), count, not missed if planted else None, "; ".join(missed))
@@ -196,7 +196,7 @@ def _is_notable(cost: float, truth: JobTruth) -> bool:
     return cost >= 1.1 * NOTABLE_SHARE * truth.step
 
 
-def _missed(truth: JobTruth, said: str) -> Iterator[str]:
+def missed_causes(truth: JobTruth, said: str) -> Iterator[str]:
     """Yield the planted causes that no surface names."""
     plan = truth.plan
     causes = plan.causes if _is_notable(truth.cause_cost, truth) else ()
@@ -206,16 +206,17 @@ def _missed(truth: JobTruth, said: str) -> Iterator[str]:
         rank = cause.rank
         is_named = "is a|are|may be|has a slower|have slower" if cause.kind == "device" else "is a|are|may be"
         named = re.search(rf"Ranks? [\d, and]*\b{rank}\b[\d, and]*(?: of \S+)? (?:{is_named})", said)
-        hidden = (rank in plan.missing or plan.late_at_times and plan.missing) and re.search(
-            r"may be (?:the )?straggler|straggler's trace is missing", said
-        )
+        # A rank that only missing ones wait for is late in no trace: what follows could be their own lateness.
+        unseen = rank in plan.missing or truth.waited_for(rank) < NOTABLE_SHARE * truth.step
+        hidden = plan.missing and (unseen or plan.late_at_times)
+        suspected = hidden and re.search(r"may be (?:the )?straggler|straggler's trace is missing", said)
         if plan.kind in ("half", "in turn", "stall", "checkpoint"):
             named = named or re.search(
                 "Ranks take turns being late|differences between the ranks cost|work is uneven", said
             )
             named = named or re.search(rf"Rank {rank} is late (?:once|\d+ times)", said)
         work = re.search(WORK_NAMES.get(cause.kind, "^$"), said)
-        if not (named or hidden or work) and len(plan.present) > 1:
+        if not (named or suspected or work) and len(plan.present) > 1:
             yield f"rank {rank} ({cause.kind}) costs {truth.cause_cost:.0f} of {truth.step:.0f} µs"
     on_cpu = plan.kind == "cpu" and plan.shared is not None and plan.shared[0] == "host"  # just an operator
     if plan.shared is not None and not on_cpu and _is_notable(truth.shared_cost, truth):

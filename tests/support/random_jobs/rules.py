@@ -64,6 +64,14 @@ class Context:
         times = self.truth.durations(self.rank)
         return [time for number, time in enumerate(times) if number not in self.odd]
 
+    def over_typical_steps(self, cost: float) -> float:
+        """Return a cost of lateness at times per step that isn't said to be odd, which may be one without a delay.
+
+        The truth is a mean over all steps but those that are planted to be odd: these are not left out twice.
+        """
+        counted = self.truth.steps - len(self.truth.planted_odd)
+        return cost * counted / (self.truth.steps - len(self.odd))
+
     def close(self, said: float, true: float, what: str) -> str | None:
         """Return why a number is wrong, or None."""
         if abs(said - true) <= TOLERANCE * abs(true) + self.slack:

@@ -46,8 +46,8 @@ def _judge_differences(match: re.Match[str], context: Context) -> str | None:
     plan = context.plan
     longest = max((context.truth.waiting(rank, context.odd) for rank in range(plan.ranks)), default=0.0)
     cost = context.truth.cause_cost  # others may wait in other steps, or wait while they compute
-    if plan.late_at_times:  # a step in which none does may be the odd one
-        cost *= context.truth.steps / (context.truth.steps - len(context.odd))
+    if plan.late_at_times:
+        cost = context.over_typical_steps(cost)
     longest = max(longest, cost)
     return wrong or context.at_least(us(match["cost"]), longest, "the longest waiting")
 
@@ -89,8 +89,8 @@ def _judge_costs_little(match: re.Match[str], context: Context) -> str | None:
         return context.at_least(us(match["cost"]), truth.cause_cost + noise, "its cost")
     if not plan.late_at_times:
         return _judge_balanced(match, context)
-    scale = truth.steps / (truth.steps - len(context.odd))  # an odd step may be that in which it isn't late
-    return context.close(us(match["cost"]), scale * truth.cost_of({int(match["rank"])}, plan.missing), "its cost")
+    cost = context.over_typical_steps(truth.cost_of({int(match["rank"])}, plan.missing))
+    return context.close(us(match["cost"]), cost, "its cost")
 
 
 def _judge_late_advice(match: re.Match[str], context: Context) -> str | None:
@@ -141,8 +141,7 @@ def _judge_also_late(match: re.Match[str], context: Context) -> str | None:
 
 
 def _judge_cost_of_turns(match: re.Match[str], context: Context) -> str | None:
-    steps = context.truth.steps  # of which an odd one may be that in which none stalls
-    cost = context.truth.cause_cost * steps / (steps - len(context.odd))
+    cost = context.over_typical_steps(context.truth.cause_cost)
     return context.at_least(us(match["cost"]), cost, "the cost")
 
 

@@ -308,6 +308,20 @@ class JobTruth:
         others = self._computation(rank) + self._copies(rank) + self._transfers(rank)
         return self._exclusive(self._collectives(rank), others, rank, odd)
 
+    def waited_for(self, late: int) -> float:
+        """Time per step, of the found rank that waits longest, in collectives at which this one arrives last."""
+        starts = {span.key: span.start for span in self._communicating(late)}
+        waits = [
+            sum(
+                starts[span.key] - span.start
+                for span in self._communicating(rank)
+                if starts.get(span.key) == self._last_arrivals[span.key]
+            )
+            for rank in self.plan.present
+            if rank != late
+        ]
+        return max(waits, default=0.0) / self.steps
+
     def transfer(self, rank: int, odd: Collection[int]) -> float:
         """Time of a typical step in which a rank moves data without computing."""
         return self._exclusive(self._transfers(rank), self._computation(rank) + self._copies(rank), rank, odd)

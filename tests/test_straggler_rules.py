@@ -1,0 +1,46 @@
+"""What the judge of random jobs asks of sentences on who is late, and which late ranks must be found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.support.random_jobs.judge import judge_sentence, missed_causes
+from tests.support.random_jobs.plan import JobPlan
+from tests.support.random_jobs.rules import Context
+from tests.support.random_jobs.truth import JobTruth
+from tests.support.simulation.simulator import Action, Delay, Simulation, ddp, pipeline
+
+
+def truth_of(
+    programs: Sequence[Sequence[Action]],
+    causes: Sequence[Delay],
+    *,
+    steps: int = 5,
+    odd: tuple[int, float] | None = None,
+    present: tuple[int, ...] | None = None,
+) -> JobTruth:
+    """Return the truth of a job that isn't drawn."""
+    simulation = Simulation(programs, steps=steps, delays=causes, syncs=True, odd=odd)
+    found = tuple(range(len(programs))) if present is None else present
+    return JobTruth.of(JobPlan(0, simulation, "rank", tuple(causes), None, odd, found, {}))
+
+
+@pytest.mark.parametrize(("cost", "is_true"), [("5.60 ms", True), ("6.72 ms", False), ("4.67 ms", False)])
+def test_a_planted_odd_step_is_left_out_once_of_what_stalls_cost(cost: str, is_true: bool) -> None:
+    """Rank 1 stalls for 14 ms in two of the five steps that are not odd, and nobody else does in these."""
+    stalls = [Delay("loading", rank, us=14_000.0, steps=(1, 5) if rank == 1 else (2,)) for rank in range(4)]
+    truth = truth_of(ddp(4, 2), stalls, steps=6, odd=(0, 270_000.0))
+    sentence = f"Rank 1 costs the others most: {cost} per step."
+    assert (judge_sentence(sentence, Context(truth, 0)) is None) == is_true
+
+
+@pytest.mark.parametrize(("programs", "is_found"), [(pipeline(3), True), (ddp(3), False)])
+def test_a_late_rank_need_not_be_found_if_only_a_missing_one_waits_for_it(
+    programs: Sequence[Sequence[Action]], is_found: bool
+) -> None:
+    """Rank 1, between them, is as late: no file that is found shows who is the first."""
+    truth = truth_of(programs, [Delay("rows", 2, factor=1.4)], present=(0, 2))
+    said = "Rank 1 may be the straggler, but its trace is missing."
+    assert (not [*missed_causes(truth, said)]) == is_found
