@@ -6,6 +6,7 @@ one again and prints what every surface says of it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -119,6 +120,40 @@ def test_a_rule_checks_what_a_stage_saves_whose_device_works_meanwhile(
     plan = JobPlan(0, simulation, "rank", tuple(simulation.delays), shared, None, (0, 1), {})
     sentence = f"Look into {SHARED_OPERATOR}: saves up to {words} (what-if)"
     assert (judge_sentence(sentence, Context(JobTruth.of(plan), rank)) is None) == is_true
+
+
+@pytest.mark.parametrize(("rank", "steps"), [(0, 4), (1, 2)])
+def test_a_rule_checks_how_many_steps_a_recording_has_of_each_rank(rank: int, steps: int) -> None:
+    """It begins and ends in the first and the last step of rank 0, and in the fourth of six of rank 1."""
+    context = Context(JobTruth.of(_cut_plan()), rank)
+    us = 1.0 + 0.4 * rank
+    for said in range(1, 7):
+        why = judge_sentence(f"{said} steps of about {us:.2f} ms.", context)
+        assert (why is None) == (said == steps), why
+
+
+def _cut_plan() -> JobPlan:
+    simulation = Simulation([[Host("forward", us)] for us in (1000, 1400)], steps=6)
+    return JobPlan(0, simulation, "cut", (), None, None, (0, 1), {}, cut=(0.5, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_true"),
+    [
+        ("2 operator calls in the base are outside the compared steps.", True),
+        ("1 operator call in the base is outside the compared steps.", False),
+        ("3 operator calls in the candidate are outside the compared steps.", True),
+        ("0 operator calls in the candidate are outside the compared steps.", False),
+    ],
+)
+def test_a_rule_counts_the_operators_outside_of_the_steps_that_are_compared(sentence: str, is_true: bool) -> None:
+    """An evaluation and the odd third step of the base, whose two others have an operator each."""
+    plan = replace(_cut_plan(), cut=None)
+    base = replace(plan, simulation=replace(plan.simulation, steps=3, between=(2, 300.0)))
+    changed = replace(base, simulation=replace(base.simulation, between=(1, 300.0)))
+    sides = (Context(JobTruth.of(each), 0, frozenset({2})) for each in (base, changed))
+    change = SimpleNamespace(**dict(zip(("before", "after"), sides, strict=True)))
+    assert (judge_comparison(sentence, change) is None) == is_true
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ class Change:
         after = JobTruth.of(replace(plan, simulation=simulation, causes=(), shared=None))
         self.traces = base, read_bytes(after.recorded.file(rank))
         self.before, self.after = (
-            Context(truth, rank, _odd_steps(truth, trace))
+            Context(truth, rank, _odd_steps(truth, rank, trace))
             for truth, trace in zip((before, after), self.traces, strict=True)
         )
 
@@ -56,9 +56,9 @@ class Change:
         return time(self.after) - time(self.before)
 
 
-def _odd_steps(truth: JobTruth, trace: Trace) -> frozenset[int]:
-    odd = np.flatnonzero(step_kinds(trace).odd) + (truth.plan.cut is not None)
-    return frozenset(odd.tolist())
+def _odd_steps(truth: JobTruth, rank: int, trace: Trace) -> frozenset[int]:
+    numbers = [number for number, _ in truth.recorded_steps(rank)]
+    return frozenset(numbers[odd] for odd in np.flatnonzero(step_kinds(trace).odd).tolist())
 
 
 def judge_diff(before: JobTruth, rank: int, base: Trace) -> Iterator[tuple[str, str | None]]:
@@ -199,10 +199,14 @@ def _side(name: str, change: Change) -> Context:
 
 
 def _judge_outside(match: re.Match[str], change: Change) -> str | None:
-    """Check that something is outside of the steps that are compared."""
+    """Check how many operators begin outside of the steps that are compared."""
     context = _side(match["side"], change)
-    outside = context.odd or context.plan.simulation.between
-    return None if outside else "all steps are compared"
+    spans, odd = context.truth.recorded.spans[context.rank], context.odd
+    steps = [span for number, span in context.truth.recorded_steps(context.rank) if number not in odd]
+    begins = [span.start for span in spans if span.kind in ("host", "between")]
+    begins += [span.launch for span in spans if span.launch and not span.in_graph]
+    outside = sum(not any(step.start <= begin < step.end for step in steps) for begin in begins)
+    return None if int(match["count"].replace(",", "")) == outside else f"there are {outside}"
 
 
 def _judge_left_out(match: re.Match[str], change: Change) -> str | None:
@@ -290,7 +294,8 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str], Change], str | None]], ...] = 
         _judge_parts,
     ),
     (
-        r"[\d,]+ operator calls? of the (?P<side>base|candidate) (?:is|are) outside the compared steps\.",
+        r"(?P<count>[\d,]+) operator calls? in the (?P<side>base|candidate) (?:is|are) outside the compared "
+        r"steps\.",
         _judge_outside,
     ),
     (

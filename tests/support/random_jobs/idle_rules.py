@@ -118,7 +118,7 @@ def _judge_loading_time(match: re.Match[str], context: Context) -> str | None:
 def _loading_stalls(context: Context) -> tuple[list[float], float, int]:
     """Return (µs of each odd step that mostly waits for data, those of a typical step, steps but one)."""
     truth, rank = context.truth, context.rank
-    complete = [number for number in range(truth.steps) if number not in truth.left_out]
+    complete = [number for number in range(truth.steps) if number not in truth.left_out(rank)]
     waits = [truth.idle_while(rank, ("load",), {*range(truth.steps)} - {number}) for number in complete[1:]]
     durations = truth.durations(rank)
     stalls = [

@@ -45,7 +45,7 @@ class Context:
     ) -> None:
         self.slower = slower
         self.truth, self.plan, self.rank = truth, truth.plan, rank
-        self.odd = odd | {*truth.planted_odd, *truth.left_out}
+        self.odd = odd | {*truth.planted_odd, *truth.left_out(rank)}
         self._odd_of = odd_of or {}
         self.typical = truth.typical(rank, self.odd)
         self.slack = _SLACK_SHARE * truth.step
@@ -56,7 +56,7 @@ class Context:
 
     def odd_of(self, rank: int) -> frozenset[int]:
         """Return the odd steps of any rank."""
-        return self._odd_of.get(rank, self.odd) | {*self.truth.planted_odd, *self.truth.left_out}
+        return self._odd_of.get(rank, self.odd) | {*self.truth.planted_odd, *self.truth.left_out(rank)}
 
     @property
     def usual_steps(self) -> list[float]:

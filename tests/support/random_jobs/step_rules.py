@@ -211,7 +211,7 @@ def _judge_after(match: re.Match[str], context: Context) -> str | None:
 
 
 def _judge_fact_step(match: re.Match[str], context: Context) -> str | None:
-    if match["base"] == "An average step" and context.odd - {*context.truth.left_out}:
+    if match["base"] == "An average step" and context.odd - context.truth.left_out(context.rank):
         return "odd steps are set aside, so it is a typical step"
     return context.close(us(match["time"]), context.typical, "the step")
 

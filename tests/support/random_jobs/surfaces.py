@@ -75,8 +75,9 @@ class JobSurfaces:
 
     def odd_steps(self, truth: JobTruth, rank: int) -> frozenset[int]:
         """Return the odd steps of a rank, which the views about it name."""
-        odd = np.flatnonzero(step_kinds(self._traces[self.worker(truth, rank)]).odd)
-        return frozenset((odd + (truth.plan.cut is not None)).tolist()) | {*truth.left_out}
+        odd = np.flatnonzero(step_kinds(self._traces[self.worker(truth, rank)]).odd).tolist()
+        numbers = [number for number, _ in truth.recorded_steps(rank)]
+        return frozenset(numbers[each] for each in odd) | truth.left_out(rank)
 
     def answer(self, slug: str, worker: str) -> Any:
         """Return what a view answers for a worker without parameters."""

@@ -73,10 +73,15 @@ class JobTruth:
         )
         return self.job.between(begin, end)
 
-    @property
-    def left_out(self) -> tuple[int, ...]:
-        """The steps that are recorded in part."""
-        return () if self.plan.cut is None else (0, self.steps - 1)
+    def recorded_steps(self, rank: int) -> list[tuple[int, RecordedSpan]]:
+        """Return the steps of a rank that are recorded as a whole, with their numbers."""
+        recorded = {span.name: span for span in self.recorded.spans[rank] if span.kind == "step"}
+        names = [span.name for span in self._spans(rank, "step")]
+        return [(number, recorded[name]) for number, name in enumerate(names) if name in recorded]
+
+    def left_out(self, rank: int) -> frozenset[int]:
+        """Return the steps of a rank that are recorded in part or not at all: no two ranks end a step at once."""
+        return frozenset(range(self.steps)) - {number for number, _ in self.recorded_steps(rank)}
 
     def on_device(self, device: int) -> JobTruth:
         """Return the truth of one device of each process; the first one communicates."""
