@@ -35,12 +35,13 @@ def steps(*durations: int) -> str:
         ((100, 100, 100, 100, 200, 200), (), 800 / 6),  # a third of them is no exception
         ((90, 95, 100, 100, 105, 110, 130), (6,), 100),  # six times the median deviation
         ((90, 95, 100, 100, 105, 110, 124), (), 724 / 7),  # less than five times
-        (
-            (160, 250, 160, 925, 161, 250, 160),
-            (3,),
-            1141 / 6,
-        ),  # three differ, one far more than the others
-        ((160, 250, 160, 600, 161, 250, 160), (), 1741 / 7),  # not five times as much as the others
+        ((160, 250, 160, 345, 161, 250, 160), (3,), 1141 / 6),  # three differ, one by more than the others do
+        ((160, 250, 160, 335, 161, 250, 160), (), 1476 / 7),  # not further from 250 than that is from 160
+        ((100, 240, 100, 101, 100, 47), (1,), 448 / 5),  # one longer and one shorter, neither of which recurs
+        ((100, 170, 100, 101, 100, 30), (), 601 / 6),  # the shorter one is as far
+        ((471, 471, 217, 472, 1257, 217, 471, 471), (4,), 2790 / 7),  # one beside steps of two kinds
+        ((471, 471, 217, 472, 1257, 217, 471, 1250), (4, 7), 2319 / 6),  # two, of which none hides the other
+        ((100, 100, 200, 100, 300, 101, 400), (), 1301 / 7),  # those that differ do so among themselves
     ],
 )
 def test_outliers(durations: tuple[int, ...], outliers: tuple[int, ...], typical: float) -> None:

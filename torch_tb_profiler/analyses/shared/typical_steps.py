@@ -25,7 +25,8 @@ MIN_ODD_DEVIATIONS = 5.0
 MAX_ODD_SHARE = 0.25
 """and one of at most this share of the steps, or the only one. A long first step doesn't count for this share.
 
-If more are that far, the largest deviation among the others takes the place of the median deviation."""
+If more are that far, a step is odd only if it is further from all that must be typical, which are the others
+without that share of the steps, than these are from each other (Dixon's Q above a half)."""
 
 MIN_STEPS = 3
 """Fewest steps that show what is typical."""
@@ -99,24 +100,36 @@ def odd_durations(durations: Int64 | Float64) -> Bool:
     # A first step may start up, so the others alone say whether it is odd: it isn't if many of them are as long.
     as_long = (durations[1:] >= (1 - MIN_ODD_RATIO) * durations[0]).mean() > MAX_ODD_SHARE
     longer = durations[0] > median(durations[1:]) and not as_long
-    odd[0] = longer and _distance(durations[:1], durations[1:])[0]
+    odd[0] = longer and _are_far(durations[:1], durations[1:])[0]
     others = np.flatnonzero(~odd)
     if len(others) >= MIN_STEPS:
-        far, allowed = _distance(durations[others], durations[others]), int(max(MAX_ODD_SHARE * len(others), 1))
+        far, allowed = _are_far(durations[others], durations[others]), int(max(MAX_ODD_SHARE * len(others), 1))
         if far.sum() > allowed:
-            # So many are no exceptions: only a step is that is far beyond all that must be typical.
-            far = _distance(durations[others], durations[others], -1 - allowed)
+            # So many are no exceptions: steps of that length recur, or all of them vary.
+            far &= _are_apart(durations[others], allowed)
         odd[others[far]] = True
     return odd
 
 
-def _distance(durations: Int64 | Float64, others: Int64 | Float64, place: int | None = None) -> Bool:
-    """Return which durations are far from the median of others, for the median deviation or the one at a place."""
+def _are_far(durations: Int64 | Float64, others: Int64 | Float64) -> Bool:
+    """Return which durations are far from the median of others."""
     middle = median(others)
-    deviations = np.abs(others - middle)
-    spread = median(deviations) if place is None else np.sort(deviations)[place]
+    spread = median(np.abs(others - middle))
     far: Bool = np.abs(durations - middle) > max(MIN_ODD_RATIO * float(middle), MIN_ODD_DEVIATIONS * spread)
     return far
+
+
+def _are_apart(durations: Int64 | Float64, allowed: int) -> Bool:
+    """Return which durations are further from all others than these are from each other.
+
+    The others are all but the `allowed` that are furthest from the median, so that one that is far doesn't hide
+    another.
+    """
+    order = np.argsort(np.abs(durations - median(durations)), kind="stable")
+    kept = durations[order[: len(durations) - allowed]]
+    low, high = kept.min(), kept.max()
+    apart: Bool = np.maximum(low - durations, durations - high) > high - low
+    return apart
 
 
 def _fills_pipeline(times: Breakdown) -> bool:
