@@ -21,6 +21,7 @@ from torch_tb_profiler.analyses.distributed.operations import (
     computation_stalls,
     concatenate_operations,
     pack_operations,
+    select,
     unpack_operations,
 )
 from torch_tb_profiler.analyses.distributed.rank_summary import summarize_rank
@@ -278,3 +279,19 @@ def test_columns_that_are_put_together_on_demand_are_not_compared_as_they_are() 
         assert (column[:] == 0).all() and len(column) == 2
         with pytest.raises(TypeError, match="by its entries"):
             assert column == 0
+
+
+def test_all_entries_of_a_column_are_selected_without_a_copy() -> None:
+    column = np.array([5, 7, 9])
+    for rows, expected in (
+        (np.array([0, 2]), [5, 9]),
+        (np.array([True, False, True]), [5, 9]),
+        (np.array([], np.int64), []),
+        (np.arange(3), [5, 7, 9]),
+        (np.ones(3, np.bool_), [5, 7, 9]),
+    ):
+        selected = select(column, rows)
+        assert selected.tolist() == expected
+        assert np.shares_memory(selected, column) == (len(expected) == 3)
+    packed = SharedColumn(np.array([1, 2]), np.array([1, 0, 1], np.int32))
+    assert select(packed, np.arange(3)).tolist() == [2, 1, 2] and select(packed, np.array([1])).tolist() == [1]

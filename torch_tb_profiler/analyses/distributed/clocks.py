@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.matching import Matching
 from torch_tb_profiler.analyses.distributed.medians import middle_means
+from torch_tb_profiler.analyses.distributed.operations import select
 from torch_tb_profiler.analyses.shared.grouping import positions_by_value
 from torch_tb_profiler.base.arrays import distinct_numbers, median
 from torch_tb_profiler.model.communication.events import ALL_TO_ALL
@@ -235,8 +236,8 @@ class _EndOffsets:
         if self._reached.all() or len(rows) == 0:
             return
         table = job.table
-        member, instance = table.member[rows].astype(np.int64), matching.instance[rows]
-        end = table.end[rows] + nominal[member]
+        member, instance = select(table.member, rows).astype(np.int64), select(matching.instance, rows)
+        end = select(table.end, rows) + nominal[member]
         by_rank, by_collective = (
             positions_by_value(member, len(nominal)),
             positions_by_value(instance, len(matching)),

@@ -29,6 +29,7 @@ from torch_tb_profiler.analyses.distributed.late_once import (
 )
 from torch_tb_profiler.analyses.distributed.matching import Matching
 from torch_tb_profiler.analyses.distributed.medians import group_medians, medians_without_each
+from torch_tb_profiler.analyses.distributed.operations import select
 from torch_tb_profiler.analyses.distributed.replay import JobReplay, ReplayResult, ReplayScenarios
 from torch_tb_profiler.analyses.distributed.uneven_work import even_split
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
@@ -121,7 +122,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     """Compute what every rank's lateness costs; all 0 if nothing was compared."""
     all_work, ranks = work_windows(job), len(job.sources)
     work = without_odd_steps(job, all_work)
-    member = job.table.member[work.rows]
+    member = select(job.table.member, work.rows)
     longer_work = work.excess
     net, positive = (sums_by_number(member, each, ranks) for each in (longer_work, np.maximum(longer_work, 0)))
     replayed = np.argsort(-positive, kind="stable")[:MAX_REPLAYED_RANKS].tolist()
@@ -152,6 +153,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     counts = [max(sum(name not in left_out for name in each) if left_out else len(each), 1) for each in names]
     steps = max(median(counts), 1) if ranks else 1
     earlier = result.earlier / steps
+    all_held = bool((select(job.table.held, split.compared) > 0).all())
     by_rank = np.zeros(ranks)
     by_rank[replayed] = [
         _cost_to_others(earlier[:, column], members) for column, members in enumerate(groups[: len(replayed)])
@@ -165,7 +167,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
         earliest=earlier[:, : len(groups)].max(axis=1, initial=0.0),
         at_times=_saving(network, _without_lateness_at_times(job, all_work)) / steps,
         even_split=_saving(network, even_split(job, work)) / steps,
-        transfers=_cost_to_others(earlier[:, -3], ()) if (job.table.held[split.compared] > 0).all() else None,
+        transfers=_cost_to_others(earlier[:, -3], ()) if all_held else None,
         slow_links=_merge_links(
             [
                 Suspect((rank,), _cost_to_others(earlier[:, column], ()), "transfer")
@@ -192,7 +194,7 @@ def _without_lateness_at_times(job: DistributedJob, work: WorkWindows) -> WorkWi
     It is compared with the rank that works shortest in the window, as most ranks may be late at once. What it
     works longer in every step isn't lateness at times.
     """
-    member, step = job.table.member[work.rows], job.table.step[work.rows]
+    member, step = (select(column, work.rows) for column in (job.table.member, job.table.step))
     shortest = lowest_by_number(work.window, work.work, int(work.window.max(initial=-1)) + 1)
     longer = msgspec.structs.replace(work, typical=shortest[work.window])
     excess = excess_by_step(job, longer)
@@ -238,7 +240,9 @@ def _largest_sets(net: Int64, ranks: int) -> list[tuple[tuple[int, ...], str | N
 def _slow_link_ranks(job: DistributedJob, matching: Matching, split: WaitingSplit, excess: Int64) -> list[int]:
     """Return the ranks whose collectives transfer longest beyond the typical time."""
     rows = np.flatnonzero(split.compared)
-    sums = sums_by_number(job.table.member[rows], excess[matching.instance[rows]], len(job.sources))
+    sums = sums_by_number(
+        select(job.table.member, rows), excess[select(matching.instance, rows)], len(job.sources)
+    )
     return [rank for rank in np.argsort(-sums, kind="stable")[:MAX_SET_SIZE].tolist() if sums[rank] > 0]
 
 
@@ -257,8 +261,9 @@ def _lateness_sources(
 ) -> Int64:
     """Return int64[ranks], the rank whose lateness each rank passes on when it arrives last."""
     rows = np.flatnonzero(split.compared)
-    longest = np.maximum(highest_by_number(matching.instance[rows], split.waiting[rows], len(matching)), 0)
-    last = rows[split.waiting[rows] == 0]
+    instance, waiting = select(matching.instance, rows), select(split.waiting, rows)
+    longest = np.maximum(highest_by_number(instance, waiting, len(matching)), 0)
+    last = rows[waiting == 0]
     late = sums_by_number(job.table.member[last], longest[matching.instance[last]], len(job.sources))
     by = np.arange(len(late))
     if len(replayed):
@@ -277,7 +282,7 @@ def _example_rows(matching: Matching, split: WaitingSplit) -> Int64:
     """Return int64[c], one row of each compared collective, NO_CODE for the others."""
     rows = np.full(len(matching), NO_CODE, np.int64)
     compared = np.flatnonzero(split.compared)
-    rows[matching.instance[compared]] = compared
+    rows[select(matching.instance, compared)] = compared
     return rows
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.matching import match_collectives
+from torch_tb_profiler.analyses.distributed.operations import select
 from torch_tb_profiler.analyses.distributed.rank_summary import RANK_STEP
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.base.memo import derived
@@ -110,7 +111,7 @@ def without_odd_steps(job: DistributedJob, work: WorkWindows) -> WorkWindows:
     typical_steps = typical_job_steps(job)
     if typical_steps.all():
         return work
-    counted = typical_steps[job.table.step[work.rows]]
+    counted = typical_steps[select(job.table.step, work.rows)]
     return msgspec.structs.replace(work, typical=np.where(counted, work.typical, work.work))
 
 
@@ -121,8 +122,10 @@ def excess_by_step(job: DistributedJob, work: WorkWindows) -> Float64:
 
 def sums_by_step(job: DistributedJob, work: WorkWindows, values: Int64) -> Float64:
     """Return float64[ranks, steps + 1], the sums of int64[m] values of windows; outside of steps is the last."""
-    member, step, width = job.table.member[work.rows], job.table.step[work.rows], len(job.steps) + 1
-    cell = member.astype(np.int64) * width + np.where(step == NO_CODE, width - 1, step)
+    member, step = (select(column, work.rows) for column in (job.table.member, job.table.step))
+    width = len(job.steps) + 1
+    cell = member.astype(np.int64) * width
+    cell += step if step.min(initial=0) >= 0 else np.where(step == NO_CODE, width - 1, step)
     sums = np.bincount(cell, values, len(job.sources) * width)  # `add.at` is far slower
     return sums.astype(np.float64).reshape(-1, width)  # without values they are integers
 

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob, JobTable
-from torch_tb_profiler.analyses.distributed.operations import map_kinds
+from torch_tb_profiler.analyses.distributed.operations import map_kinds, select
 from torch_tb_profiler.analyses.distributed.order_matching import CollectiveTraits, match_by_order, ordinals
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, positions_by_value, stable_order
 from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number
@@ -69,7 +69,7 @@ def match_collectives(job: DistributedJob) -> Matching:
     instance, count = _instances(job, keys.values)
     mismatches = tuple(_find_mismatches(job, instance, count, keys.method, ~keys.uncertain))
     timed = has_own_time(job)
-    counts = np.bincount(instance[timed], minlength=count)
+    counts = np.bincount(select(instance, timed), minlength=count)
     comparable = np.ones(count, np.bool_)
     comparable[instance[keys.uncertain]] = False
     comparable[[mismatch.instance for mismatch in mismatches if mismatch.what != "missing"]] = False
@@ -266,11 +266,11 @@ class _InstanceValues(msgspec.Struct, frozen=True):
 def _find_missing(table: JobTable, instance: Int64, method: Int8) -> Iterator[CollectiveMismatch]:
     """Find numbered collectives that a rank lacks although it recorded earlier and later ones of the group."""
     numbered = np.flatnonzero(method == 0)
-    groups, members = table.group[numbered], table.member[numbered]
+    groups, members = select(table.group, numbered), select(table.member, numbered)
     # The numbers of a group are consecutive codes.
-    which, count = dense_codes(groups, table.sequence[numbered])
+    which, count = dense_codes(groups, select(table.sequence, numbered))
     example = np.empty(count, np.int64)
-    example[which] = instance[numbered]
+    example[which] = select(instance, numbered)
     order = stable_order(groups)  # within a group by rank and start, as in the table: nearly always by number
     groups, members, which = groups[order], members[order], which[order]
     same = (np.diff(groups) == 0) & (np.diff(members) == 0)

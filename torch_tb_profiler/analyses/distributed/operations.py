@@ -407,6 +407,16 @@ Column = npt.NDArray[Any] | PackedColumn | SharedColumn
 """A column whose entries `[rows]` are, and whose `[:]` is all of it."""
 
 
+def select(column: Column, rows: Int64 | Bool) -> npt.NDArray[Any]:
+    """Return the entries in ascending rows, or of those that are True: the column itself if these are all of them.
+
+    In a job that runs well they are, and a copy takes as long as most questions about it.
+    """
+    everything = bool(rows.all()) if rows.dtype == np.bool_ else len(rows) == len(column)
+    selected: npt.NDArray[Any] = column[:] if everything else column[rows]
+    return selected
+
+
 def map_kinds(function: Callable[..., npt.NDArray[Any]], *columns: Column) -> npt.NDArray[Any]:
     """Return what a function of single entries makes of columns; where all are shared, it sees each kind once."""
     shared = [column for column in columns if isinstance(column, SharedColumn)]

@@ -28,6 +28,7 @@ from torch_tb_profiler.analyses.distributed.compiled import RecordedOperations, 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.matching import Matching
 from torch_tb_profiler.analyses.distributed.network import build_network
+from torch_tb_profiler.analyses.distributed.operations import select
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.model.trace import Bool, Int32, Int64
@@ -114,18 +115,18 @@ class JobReplay:
 
     def __init__(self, job: DistributedJob, matching: Matching, split: WaitingSplit, work: WorkWindows) -> None:
         table, rows = job.table, work.rows
-        member = table.member[rows]
+        member = select(table.member, rows)
         self.ranks, self._counts = len(job.sources), np.bincount(member, minlength=len(job.sources))
         self._network = build_network(
             RecordedOperations(
                 self.ranks,
                 len(matching),
                 member,
-                matching.instance[rows],
-                split.compared[rows],
-                table.start[rows],
-                table.end[rows],
-                split.waiting[rows],
+                select(matching.instance, rows),
+                select(split.compared, rows),
+                select(table.start, rows),
+                select(table.end, rows),
+                select(split.waiting, rows),
                 work.previous,
                 work.slack,
                 work.stall,

@@ -22,6 +22,7 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.late_once import typical_job_steps
 from torch_tb_profiler.analyses.distributed.matching import ranks_without_times
+from torch_tb_profiler.analyses.distributed.operations import select
 from torch_tb_profiler.analyses.distributed.rank_summary import RANK_STEP
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.shared.payload_values import optional_floats
@@ -153,7 +154,7 @@ def step_sums(comparison: RankComparison) -> StepSums:
     step = np.where(job.table.step >= 0, job.table.step, shape[1] - 1)
     owner = job.table.member.astype(np.int64) * shape[1] + step
     transfer, waiting = split.sums(job, owner, shape[0] * shape[1])
-    compared = np.bincount(owner[split.compared], minlength=len(transfer)) > 0
+    compared = np.bincount(select(owner, split.compared), minlength=len(transfer)) > 0
     return StepSums(transfer.reshape(shape), waiting.reshape(shape), compared.reshape(shape))
 
 

@@ -15,12 +15,13 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import StragglerCosts
 from torch_tb_profiler.analyses.distributed.job import DistributedJob, RankDetailsCache
+from torch_tb_profiler.analyses.distributed.operations import select
 from torch_tb_profiler.analyses.distributed.rank_summary import MAX_KERNELS, RankSummary
 from torch_tb_profiler.analyses.distributed.waiting import Arrivals, WaitingSplit
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, windows_of_ranks
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
 from torch_tb_profiler.analyses.shared.grouping import group, positions_by_value
-from torch_tb_profiler.base.arrays import sums_by_number
+from torch_tb_profiler.base.arrays import distinct_numbers, sums_by_number
 from torch_tb_profiler.base.intervals import covered_time, merge, merge_by_owner
 from torch_tb_profiler.model.trace import NO_CODE, Int64
 
@@ -64,14 +65,16 @@ def stragglers(comparison: RankComparison, costs: StragglerCosts) -> list[Stragg
         return []
     table, count = job.table, len(job.sources)
     known = arrivals.attributable
-    took_part = np.bincount(table.member[known[comparison.matching.instance] & split.compared], minlength=count)
+    attributed = known[comparison.matching.instance] & split.compared
+    took_part = np.bincount(select(table.member, attributed), minlength=count)
     last = np.sort(arrivals.last[known])  # by rank, then by time, in which they are looked up many times as fast
     times_last = np.bincount(table.member[last], minlength=count)
     compared = np.flatnonzero(split.compared)
-    waiting = sums_by_number(table.member[compared], split.waiting[compared], count)
+    member_of = select(table.member, compared)
+    waiting = sums_by_number(member_of, select(split.waiting, compared), count)
     delays = _delays(job, split, last, arrivals, _time_since_previous(job, costs.work)).tolist()
     rows = []
-    for member in np.unique(table.member[compared]).tolist():
+    for member in distinct_numbers(member_of):
         source = job.sources[member]
         steps, held_up_by = max(len(source.summary.steps), 1), int(costs.held_up_by[member])
         rows.append(
@@ -109,14 +112,15 @@ def _delays(job: DistributedJob, split: WaitingSplit, rows: Int64, arrivals: Arr
     earlier) is not its fault. Time in which several collectives wait for it counts once.
     """
     table, compared = job.table, np.flatnonzero(split.compared)
-    begin = table.end[compared] - table.latency[compared]
+    end = select(table.end, compared)
+    begin = end - select(table.latency, compared)
     start, lateness = table.start[rows], arrivals.lateness[rows]
     earliest = start - np.maximum(lateness, since[rows])
     # Each rank gets its own range of one time line, so that one set of intervals serves all ranks.
     low = min(begin.min(initial=0), earliest.min(initial=0))
-    width = int(table.end[compared].max(initial=0)) - int(low) + 1
-    compared_base, base = (table.member[part].astype(np.int64) * width - low for part in (compared, rows))
-    waiting = merge(compared_base + begin, compared_base + begin + split.waiting[compared])
+    width = int(end.max(initial=0)) - int(low) + 1
+    compared_base, base = (select(table.member, part).astype(np.int64) * width - low for part in (compared, rows))
+    waiting = merge(begin := compared_base + begin, begin + select(split.waiting, compared))
     fault = lateness - covered_time(waiting, base + earliest, base + start)
     return merge_by_owner(table.member[rows], start - fault, start).totals(len(job.sources))
 
@@ -256,7 +260,7 @@ class _ComparedWindows:
 
     def __init__(self, job: DistributedJob, work: WorkWindows) -> None:
         self._work = work
-        self._member, self._step = (column[work.rows] for column in (job.table.member, job.table.step))
+        self._member, self._step = (select(column, work.rows) for column in (job.table.member, job.table.step))
         self._by_number = positions_by_value(work.window, int(work.window.max(initial=NO_CODE)) + 1)
 
     def pairs(self, chosen: Int64) -> Iterator[tuple[Int64, Int64]]:

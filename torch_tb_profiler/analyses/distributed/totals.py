@@ -10,7 +10,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.job import JobTable
-from torch_tb_profiler.analyses.distributed.operations import Column, SharedColumn, map_kinds
+from torch_tb_profiler.analyses.distributed.operations import Column, SharedColumn, map_kinds, select
 from torch_tb_profiler.analyses.distributed.rank_summary import OperationTotal
 from torch_tb_profiler.analyses.distributed.waiting import bandwidths
 from torch_tb_profiler.analyses.shared.grouping import Groups, dense_codes, group, positions_by_value
@@ -52,7 +52,7 @@ def worker_totals(comparison: RankComparison) -> list[WorkerTotal]:
     job, table, split = comparison.job, comparison.job.table, comparison.split
     rows = group(table.member, _name_codes(table))
     transfer, waiting = split.sums(job, rows.which, len(rows))
-    compared = np.bincount(rows.which[split.compared], minlength=len(rows)) > 0
+    compared = np.bincount(select(rows.which, split.compared), minlength=len(rows)) > 0
     transfers = optional_ints(np.where(compared, transfer, ABSENT))
     waits = optional_ints(np.where(compared, waiting, ABSENT))
     bytes_in, bytes_out, messages = (

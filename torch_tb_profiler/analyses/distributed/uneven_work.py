@@ -15,6 +15,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob, RankSource
 from torch_tb_profiler.analyses.distributed.medians import medians_without_each
+from torch_tb_profiler.analyses.distributed.operations import select
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.analyses.shared.grouping import group
@@ -55,7 +56,7 @@ def even_split(job: DistributedJob, work: WorkWindows) -> WorkWindows:
     Only what a rank does in each step counts: how long it works more or less than the mean, averaged over
     the steps.
     """
-    member, step = job.table.member[work.rows], job.table.step[work.rows]
+    member, step = (select(column, work.rows) for column in (job.table.member, job.table.step))
     windows = group(work.window)
     means = windows.sums(work.work) / windows.counts
     deviation = work.work - means[windows.which]

@@ -19,7 +19,7 @@ from torch_tb_profiler.analyses.distributed.clocks import RankClocks
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.matching import Matching
 from torch_tb_profiler.analyses.distributed.medians import others_and_middles
-from torch_tb_profiler.analyses.distributed.operations import map_kinds
+from torch_tb_profiler.analyses.distributed.operations import map_kinds, select
 from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number
 from torch_tb_profiler.base.intervals import totals_by_owner
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int64
@@ -44,9 +44,9 @@ class WaitingSplit(msgspec.Struct, frozen=True):
         Time in which two of an owner's operations run counts once.
         """
         rows = np.flatnonzero(self.compared & (owner >= 0))
-        end = job.table.end[rows]
-        latency = totals_by_owner(owner[rows], end - job.table.latency[rows], end, count)
-        transfer = totals_by_owner(owner[rows], end - self.transfer[rows], end, count)
+        owner, end = select(owner, rows), select(job.table.end, rows)
+        latency = totals_by_owner(owner, end - select(job.table.latency, rows), end, count)
+        transfer = totals_by_owner(owner, end - select(self.transfer, rows), end, count)
         return transfer, latency - transfer
 
 
@@ -54,10 +54,15 @@ def split_waiting(job: DistributedJob, matching: Matching) -> WaitingSplit:
     """Split the time of every operation into transfer and waiting."""
     table = job.table
     compared = matching.compared
-    shortest = lowest_by_number(matching.instance[compared], table.latency[compared], len(matching))
-    transfer = np.full(len(table), ABSENT)
-    transfer[compared] = shortest[matching.instance[compared]]
-    waiting = np.where(compared, table.latency - np.where(compared, transfer, 0), ABSENT)
+    instance, latency = select(matching.instance, compared), select(table.latency, compared)
+    shortest = lowest_by_number(instance, latency, len(matching))
+    if compared.all():
+        transfer = shortest[instance]
+        waiting = latency - transfer
+    else:
+        transfer, waiting = np.full(len(table), ABSENT), np.full(len(table), ABSENT)
+        transfer[compared] = shortest[instance]
+        waiting[compared] = latency - shortest[instance]
     return WaitingSplit(compared, compared & matching.complete[matching.instance], transfer, waiting)
 
 
@@ -85,10 +90,11 @@ def bandwidths(job: DistributedJob, split: WaitingSplit, owner: Int64, count: in
     exact = np.zeros(count, np.bool_)
     exact[owner[known & split.complete]] = True
     used = known & (split.complete | ~exact[owner])
-    time = np.where(split.compared, split.transfer, table.latency)[used]
+    time = split.transfer if split.compared.all() else np.where(split.compared, split.transfer, table.latency)
+    owner = select(owner, used)
     sums = [
-        np.bincount(owner[used], np.asarray(values, np.float64), count)
-        for values in (time, table.message[used], table.bus[used])
+        np.bincount(owner, select(values, used).astype(np.float64, copy=False), count)
+        for values in (time, table.message, table.bus)
     ]
     with np.errstate(divide="ignore", invalid="ignore"):
         return BandwidthColumns(sums[1] / sums[0] * 1e9, sums[2] / sums[0] * 1e9, ~exact)
@@ -128,11 +134,12 @@ def collective_arrivals(
     table, count = job.table, len(matching)
     shift, aligned = clocks.shifts()
     rows = np.flatnonzero(split.compared & aligned[table.member])
-    time = table.start[rows] + shift[table.member[rows]]
-    instance = matching.instance[rows]
+    member = select(table.member, rows)
+    time = select(table.start, rows) + shift[member]
+    instance = select(matching.instance, rows)
     several = (np.bincount(instance, minlength=count) > 1)[instance]
     if not several.all():
-        rows, time, instance = rows[several], time[several], instance[several]
+        rows, time, instance, member = rows[several], time[several], instance[several], member[several]
     others, middles = others_and_middles(instance, time, count)
     lateness = np.full(len(table), ABSENT)
     lateness[rows] = np.maximum(time - others, 0)
@@ -151,7 +158,7 @@ def collective_arrivals(
     last, late_recording = np.full(count, NO_CODE), np.zeros(count, np.bool_)
     error, longest = (
         np.maximum(highest_by_number(instance, values, count), 0)
-        for values in (clocks.residuals()[table.member[rows]], split.waiting[rows])
+        for values in (clocks.residuals()[member], select(split.waiting, rows))
     )
     # Whatever the clocks show, a rank isn't later than the others waited.
     by_clock = lateness.copy()

@@ -27,7 +27,7 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.matching import has_own_time
 from torch_tb_profiler.analyses.distributed.medians import lower_medians, others_medians
-from torch_tb_profiler.analyses.distributed.operations import map_kinds
+from torch_tb_profiler.analyses.distributed.operations import map_kinds, select
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.analyses.shared.grouping import Groups, dense_codes, group, stable_order
 from torch_tb_profiler.base.arrays import median
@@ -69,23 +69,24 @@ def work_windows(job: DistributedJob) -> WorkWindows:
     """Return the windows of all operations with a time."""
     table = job.table
     rows = np.flatnonzero(has_own_time(job))
-    member = table.member[rows].astype(np.int64)
+    member = select(table.member, rows).astype(np.int64)
     # Each rank gets its own range of one time line, so that one set of intervals serves all ranks.
-    width = int(table.end[rows].max(initial=0)) + 1
-    start, end = (times[rows] + member * width for times in (table.start, table.end))
+    width = int(select(table.end, rows).max(initial=0)) + 1
+    start, end = (select(times, rows) + member * width for times in (table.start, table.end))
     # A rank that is alone in its group waits for nobody, so its stalls are work.
     sizes = np.array([group_.size or 0 for group_ in job.groups] + [0])
-    stall = np.where(sizes[table.group[rows]] == 1, 0, table.stall[rows])
+    alone = map_kinds(lambda group_: sizes[group_] == 1, table.group)
+    stall = np.where(select(alone, rows), 0, select(table.stall, rows))
     stalled = merge(end - stall, end)
     windows = _comparable_windows(job, rows)
-    previous = previous_operations(table.group[rows], member, start, end)
+    previous = previous_operations(select(table.group, rows), member, start, end)
     first = np.diff(member, prepend=-1) != 0
-    begin = np.where(first, start - table.window[rows], np.roll(start, 1))
-    queued = _waited_for_stream(table.issue[rows] + member * width, stall, start, end, previous) & ~first
+    begin = np.where(first, start - select(table.window, rows), np.roll(start, 1))
+    queued = _waited_for_stream(select(table.issue, rows) + member * width, stall, start, end, previous) & ~first
     stalled_before = covered_time_before(stalled, start)
     stalled_first = covered_time_before(stalled, begin[first])
     stalls_within = _stalls_within(stalled_before, first, stalled_first)
-    at_the_latest = start - np.where(queued, table.held[rows], 0)
+    at_the_latest = start - np.where(queued, select(table.held, rows), 0)
     ready = _ready_times(start, begin, stalls_within, stalled, queued, windows, at_the_latest)
     sooner = np.flatnonzero(ready != start)
     stalled_before[sooner] = covered_time_before(stalled, ready[sooner])
@@ -205,12 +206,13 @@ def _comparable_windows(job: DistributedJob, rows: Int64) -> Groups:
         known = (source != ABSENT) & (target != ABSENT)
         return dense_codes(collective, sizes[group_], np.where(known, np.sign(target - source), 0))[0]
 
-    kind = map_kinds(kinds, table.collective, table.group, table.source, table.target)[rows]
+    kind = select(map_kinds(kinds, table.collective, table.group, table.source, table.target), rows)
+    member, step = select(table.member, rows), select(table.step, rows)
     if functions := column_functions(len(rows)):
-        return Groups(*functions.windows(table.member[rows], table.step[rows], kind, len(job.steps)))
-    block = group(table.member[rows], table.step[rows])
+        return Groups(*functions.windows(member, step, kind, len(job.steps)))
+    block = group(member, step)
     nth = ordinals(np.zeros(len(rows), np.bool_), block.which)
-    return group(table.step[rows], _common_beginnings(kind, block, nth))
+    return group(step, _common_beginnings(kind, block, nth))
 
 
 def _common_beginnings(kind: Int64, block: Groups, nth: Int64) -> Int64:
