@@ -234,8 +234,8 @@ def _filtered_work(trace: Trace, wanted: Bool, filters: OperatorFilter) -> Int32
     if filters.phase:
         mask &= checked_phase_mask(trace, rows, filters.phase)
     mask &= _work_mask(trace, rows, filters)
-    kept: Int32 = rows[mask]
-    return kept
+    filtered: Int32 = rows[mask]
+    return filtered
 
 
 def replayed_operator_times(trace: Trace, filters: OperatorFilter) -> list[OriginTime]:

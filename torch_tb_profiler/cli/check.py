@@ -72,12 +72,12 @@ def _check_configuration(path: Path, format_: str) -> int:
 
     with path.open("rb") as stream:
         config = read_gaudi_config(stream, str(path))
-    asked, omitted = dict(describe_config(config)), find_omissions(config)
+    requested, omitted = dict(describe_config(config)), find_omissions(config)
     if format_ == "json":
-        found = {"file": str(path), "asked": asked, "left_out": [each._asdict() for each in omitted]}
+        found = {"file": str(path), "asked": requested, "left_out": [each._asdict() for each in omitted]}
         sys.stdout.write(json.dumps({"configuration": found}, indent=1) + "\n")
     else:
-        lines = [f"asks    {name}: {setting}" for name, setting in asked.items()]
+        lines = [f"asks    {name}: {setting}" for name, setting in requested.items()]
         lines += [f"{'lacks' if each.certain else 'may lack':7} {each.sentence}" for each in omitted]
         sys.stdout.writelines(replace_unprintable(line) + "\n" for line in lines)
     return TROUBLE if any(each.certain for each in omitted) else OK

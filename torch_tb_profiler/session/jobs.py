@@ -284,10 +284,10 @@ def _load(
 
     with ThreadPoolExecutor(_READ_AHEAD_THREADS, thread_name_prefix="profiler-read") as threads:
         _submit(threads, _import_tabs, request.alone)  # while compiled code reads
-        lent = lend_threads(threads if _available_cores() > 1 else None)
-        shown = preview_key(entry_key(request.id, request.catalog))
-        preview = receive_preview(partial(cache.save_trace, shown))
-        with lent, preview:
+        thread_loan = lend_threads(threads if _available_cores() > 1 else None)
+        preview_name = preview_key(entry_key(request.id, request.catalog))
+        preview = receive_preview(partial(cache.save_trace, preview_name))
+        with thread_loan, preview:
             trace = _read_first_readable(location, request, report_reading)
     identity = location.entry(path).identity
     for other, _ in request.tables:
@@ -342,7 +342,7 @@ def _load(
     cached = cached and all(cache.save_json(key, name, result) for name, result in results.items())
     cached = cached and all(cache.save_reduced(key, name, content) for name, content in reduced.items())
     cached = cached and cache.save_json(key, SUMMARY, encode_json(summary))
-    cache.remove_trace(shown)
+    cache.remove_trace(preview_name)
     return Loaded(summary, {} if cached else results, {} if cached else reduced, cached, trace)
 
 

@@ -379,10 +379,10 @@ def _advice(
     late = job.verdict.workers if job is not None else []
     remedies: dict[str, str] = {}
     for worker, payload in overviews.items():
-        kept = {(each.id, each.case) for each in payload.recommendations}
+        listed = {(each.id, each.case) for each in payload.recommendations}
         is_late = worker in late and len(late) < len(overviews)
         for each in alone[worker].recommendations if is_late else ():
-            if each.id in HOST_RULES and (each.id, each.case) not in kept:
+            if each.id in HOST_RULES and (each.id, each.case) not in listed:
                 remedies.setdefault(worker, plain(each.title))
         for each in payload.recommendations:
             if is_late and each.id == "straggler":

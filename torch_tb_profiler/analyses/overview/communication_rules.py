@@ -146,10 +146,10 @@ def _small_all_reduces(trace: Trace, operations: Collectives) -> Int64:
         return small
     kernels = rows_of_kind(trace, Kind.KERNEL)
     starts = np.sort(trace.events.start[kernels[~is_communication_kernel(trace)[kernels]]])
-    begun, done = (
+    before_next, before_end = (
         np.searchsorted(starts, times) for times in (operations.start[small][1:], operations.end[small][:-1])
     )
-    in_row = begun <= done
+    in_row = before_next <= before_end
     neighbors: Int64 = small[np.append(False, in_row) | np.append(in_row, False)]
     return neighbors
 

@@ -214,10 +214,10 @@ def _add_device_times(
     rest = end - begin
     for name, mine in (("kernel", kernel), ("communication", communicates), ("copy", ~kernel & ~communicates)):
         sums = np.append(0, np.cumsum(np.where(mine, until - work.start, 0)))
-        taken = sums[last + 1] - sums[first]
+        category_ns = sums[last + 1] - sums[first]
         # The first and last item of a run may be cut.
-        taken -= np.where(mine[last], np.maximum(until[last] - end, 0), 0)
-        taken -= np.where(mine[first], np.maximum(begin - work.start[first], 0), 0)
-        np.add.at(times[:, PATH_CATEGORIES.index(name)], node, taken)
-        rest = rest - taken
+        category_ns -= np.where(mine[last], np.maximum(until[last] - end, 0), 0)
+        category_ns -= np.where(mine[first], np.maximum(begin - work.start[first], 0), 0)
+        np.add.at(times[:, PATH_CATEGORIES.index(name)], node, category_ns)
+        rest = rest - category_ns
     np.add.at(times[:, PATH_CATEGORIES.index("kernel_gap")], node, rest)

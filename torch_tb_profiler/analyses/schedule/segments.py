@@ -110,17 +110,17 @@ def _host_parts(trace: Trace, gaps: DeviceGaps) -> StateIntervals:
     own = split_by_state(trace, gaps.thread, gaps.begin + shift, gaps.late_until + shift)
     partner = _handoff_partners(trace)[gaps.thread[own.window]]
     waits = np.isin(own.cause, UNSPECIFIC_CAUSES) & (partner != NO_CODE)
-    waiting, kept = np.flatnonzero(waits), np.flatnonzero(~waits)
+    waiting, rest = np.flatnonzero(waits), np.flatnonzero(~waits)
     theirs = split_by_state(trace, partner[waiting], own.begin[waiting], own.end[waiting])
     mine = waiting[theirs.window]
     partner_counts = ~np.isin(theirs.cause, UNSPECIFIC_CAUSES)
     partner_counts |= (own.cause[mine] == Cause.UNRECORDED) & (theirs.cause != Cause.UNRECORDED)
     return StateIntervals(
-        np.append(own.window[kept], own.window[mine]),
-        np.append(own.begin[kept], theirs.begin) - shift,
-        np.append(own.end[kept], theirs.end) - shift,
-        np.append(own.row[kept], np.where(partner_counts, theirs.row, own.row[mine])).astype(np.int32, copy=False),
-        np.append(own.cause[kept], np.where(partner_counts, theirs.cause, own.cause[mine])).astype(
+        np.append(own.window[rest], own.window[mine]),
+        np.append(own.begin[rest], theirs.begin) - shift,
+        np.append(own.end[rest], theirs.end) - shift,
+        np.append(own.row[rest], np.where(partner_counts, theirs.row, own.row[mine])).astype(np.int32, copy=False),
+        np.append(own.cause[rest], np.where(partner_counts, theirs.cause, own.cause[mine])).astype(
             np.int8, copy=False
         ),
     )

@@ -95,12 +95,12 @@ def _take(table: _Columns, chosen: slice | Int64) -> _Columns:
     """Return the table with only the chosen rows of its columns of iterations."""
     length = len(table.end) if isinstance(table, ServingTimes) else len(table)
     columns = {name: getattr(table, name) for name in table.__struct_fields__}
-    taken = {
+    selected = {
         name: values[chosen]
         for name, values in columns.items()
         if name not in ("owner", "idle_labels") and isinstance(values, np.ndarray) and len(values) == length
     }
-    return msgspec.structs.replace(table, **taken)
+    return msgspec.structs.replace(table, **selected)
 
 
 def request_columns(trace: Trace) -> dict[str, list[Any]] | None:

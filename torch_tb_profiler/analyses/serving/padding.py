@@ -70,9 +70,9 @@ def padded_batches(requests: Int64, decodes: Bool, typical: Bool, times: Float64
     best = min(misfits)
     # Of what the times can't tell apart, no padding is simplest.
     order = sorted(range(len(candidates)), key=lambda each: (each > 0, misfits[each]))
-    kept = [candidates[each] for each in order if misfits[each] <= best + MIN_EVIDENCE]
+    plausible = [candidates[each] for each in order if misfits[each] <= best + MIN_EVIDENCE]
     return Batches(
-        tuple(_by_row(requests, decodes, groups.requests, sizes) for sizes in kept),
+        tuple(_by_row(requests, decodes, groups.requests, sizes) for sizes in plausible),
         best > _largest_misfit(len(groups.requests) - 2),
     )
 

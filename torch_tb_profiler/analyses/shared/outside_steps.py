@@ -51,14 +51,14 @@ def outside_steps(trace: Trace) -> OutsideSteps | None:
     # Steps reach to the end of their device work, so the next one may have begun.
     starts, ends = np.maximum.accumulate(spans.ends)[:-1], spans.starts[1:]
     lengths = np.maximum(ends - starts, 0)
-    whole = int(spans.ends.max() - spans.starts.min())
+    duration = int(spans.ends.max() - spans.starts.min())
     time = int(lengths.sum())
-    if whole <= 0 or time < MIN_OUTSIDE_SHARE * whole:
+    if duration <= 0 or time < MIN_OUTSIDE_SHARE * duration:
         return None
     longest = int(np.argmax(lengths))
     name, event = _find_name(trace, starts[lengths > 0], ends[lengths > 0])
     counted = int(np.count_nonzero(lengths >= MIN_OUTSIDE_SHARE * time))
-    return OutsideSteps(time, time / whole, counted, spans.names[longest], name, event)
+    return OutsideSteps(time, time / duration, counted, spans.names[longest], name, event)
 
 
 def _find_name(trace: Trace, starts: Int64, ends: Int64) -> tuple[str, int]:

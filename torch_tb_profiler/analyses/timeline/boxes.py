@@ -123,7 +123,7 @@ def clip_boxes(boxes: Boxes, lanes: Int64, begin: int, end: int) -> Boxes:
 
 def select_boxes(boxes: Boxes, mask: Bool) -> Boxes:
     """Return the boxes of a mask."""
-    kept = np.concatenate([[0], np.cumsum(mask)])
+    selected_before = np.concatenate([[0], np.cumsum(mask)])
     return Boxes(
         boxes.start[mask],
         boxes.end[mask],
@@ -131,7 +131,7 @@ def select_boxes(boxes: Boxes, mask: Bool) -> Boxes:
         boxes.longest[mask],
         boxes.count[mask],
         boxes.row[mask],
-        kept[boxes.bounds],
+        selected_before[boxes.bounds],
     )
 
 

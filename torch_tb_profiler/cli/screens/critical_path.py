@@ -25,17 +25,17 @@ _GROUPS = {"host": "Host", "device": "Device", "latency": "Latency"}
 def lay_out(payload: dict[str, Any]) -> Screen:
     """Return the screen of `CriticalPathPayload`."""
     path = payload["path"]
-    whole = path["duration_ns"]
+    total = path["duration_ns"]
     groups = {
         title: sum(part["time_ns"] for part in path["categories"] if part["group"] == group)
         for group, title in _GROUPS.items()
     }
-    parts = [Column("title", "Category", "text"), Column("time_ns", "On the path", total=whole)]
+    parts = [Column("title", "Category", "text"), Column("time_ns", "On the path", total=total)]
     targets = [
         Column("title", "Target, including what it calls", "text"),
         Column("kind", "Kind", "text"),
         Column("calls", "Calls", "count"),
-        Column("path_ns", "On the path", total=whole),
+        Column("path_ns", "On the path", total=total),
         Column("slack_ns", "Slack"),
         *(Column(f"off_{percent}", f"{percent}% off") for percent in _PERCENTS),
         Column("target", "Target (--param)", "text", hidden=True),
@@ -45,7 +45,7 @@ def lay_out(payload: dict[str, Any]) -> Screen:
         sentences_of(payload, "headline", "explanation"),
         facts_of(
             *(
-                (title, with_share(format_duration(time), time, whole) if time else None)
+                (title, with_share(format_duration(time), time, total) if time else None)
                 for title, time in groups.items()
             )
         ),

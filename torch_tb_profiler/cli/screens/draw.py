@@ -192,9 +192,9 @@ def _block(column: Column, rows: Sequence[Row], layout: ScreenLayout) -> _Block:
     key = column.full if layout.wide and column.full else column.key
     values = [row.get(key) for row in rows]
     texts = [format_value(column, value) for value in values]
-    whole = column.total or column.largest
-    shares = [value / whole if whole and isinstance(value, (int, float)) else 0.0 for value in values]
-    has_share = bool(whole)
+    total = column.total or column.largest
+    shares = [value / total if total and isinstance(value, (int, float)) else 0.0 for value in values]
+    has_share = bool(total)
     is_ratio = column.kind == "ratio"
     percents = [
         format_ratio(share, column.rounding) if value is not None else ""

@@ -39,7 +39,7 @@ _NOT_RECORDED = {
 
 def lay_out(payload: dict[str, Any]) -> Screen:
     """Return the screen of `IdlePayload`; times are per step."""
-    steps, whole, idle = max(payload["counted"], 1), payload["duration_ns"], payload["idle_ns"]
+    steps, total, idle = max(payload["counted"], 1), payload["duration_ns"], payload["idle_ns"]
     per_step = f" per {payload['step_noun']}" if payload["steps_recorded"] else ""
     columns = [
         Column("title", "Cause, then subject", "text", full="full"),
@@ -53,7 +53,7 @@ def lay_out(payload: dict[str, Any]) -> Screen:
 
     def part(label: str, name: str) -> tuple[str, str | None]:
         ns = payload[name]
-        return label, None if not ns else with_share(format_duration(ns / steps), ns, whole)
+        return label, None if not ns else with_share(format_duration(ns / steps), ns, total)
 
     return Screen(
         sentences_of(payload, "headline", "explanation"),

@@ -112,10 +112,10 @@ def _advice_table(advice: list[Row], average: Row | None) -> Table:
 
 def _breakdown_table(payload: dict[str, Any]) -> Table:
     average = payload["average"]
-    whole = average["duration_ns"]
+    total = average["duration_ns"]
     columns = [
         Column("title", _average_title(payload), "text"),
-        Column("time_ns", "Average" if average["steps"] > 1 else "Time", total=whole),
+        Column("time_ns", "Average" if average["steps"] > 1 else "Time", total=total),
     ]
     times = average["categories"]
     rows = [

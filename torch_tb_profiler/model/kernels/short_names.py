@@ -135,17 +135,17 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     groups: dict[str, list[str]] = defaultdict(list)
     for name in sorted(set(names)):
         groups[short_name(name)].append(name)
-    taken = {short for short, members in groups.items() if len(members) == 1}
+    used = {short for short, members in groups.items() if len(members) == 1}
     shortened = {members[0]: short for short, members in groups.items() if len(members) == 1}
     for short, members in groups.items():
         if len(members) == 1:
             continue
         for name, detail in zip(members, _details(members), strict=True):
             candidate, number = _fit(short, f", {detail}" if detail else " #1"), 1
-            while candidate in taken:
+            while candidate in used:
                 number += 1
                 candidate = _fit(short, f" #{number}")
-            taken.add(candidate)
+            used.add(candidate)
             shortened[name] = candidate
     return shortened
 

@@ -190,8 +190,8 @@ class _Resolver:
         smallest = min(fitting)
         others = [each.size for each in self._captures.captures if each.size is not None]
         doubt = NO_SIZE if any(size <= each < smallest for each in others) else None
-        kept = [member for member, each in zip(members, sizes, strict=True) if each in (smallest, None)]
-        return kept, doubt
+        remaining = [member for member, each in zip(members, sizes, strict=True) if each in (smallest, None)]
+        return remaining, doubt
 
     def _site_code(self, sites: tuple[int, ...], doubt: str | None, several_sizes: bool) -> int:
         key = sites, doubt, several_sizes

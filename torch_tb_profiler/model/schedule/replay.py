@@ -204,9 +204,9 @@ class _Planner:
             elif self.next_point[thread[start]] <= start:
                 self._add_points_before(thread[start], now)
             if to_item:
-                waiting, met = self.waiting[queue[to]], self.waits_met
-                if waiting[met[queue[to]]] == to:
-                    met[queue[to]] += 1
+                waiting, waits_met = self.waiting[queue[to]], self.waits_met
+                if waiting[waits_met[queue[to]]] == to:
+                    waits_met[queue[to]] += 1
         for index in range(len(self.next_point)):
             self._add_points(index, self.host_bounds[index + 1])
         for index in range(items.queues):

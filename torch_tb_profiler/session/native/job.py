@@ -397,12 +397,12 @@ class _JobInC:
         """
         ordinal, written = np.empty(self._stalls, np.int32), np.zeros(self._ranks, np.int32)
         moments = (_Moments * 3)(*(_Moments(_address(member), _address(stall)) for member, stall in self._moments))
-        kept = self._library.job_slots(ctypes.byref(self._job), moments, _address(ordinal), _address(written))
-        if not 0 < kept * self._ranks < self._stalls:
+        slots = self._library.job_slots(ctypes.byref(self._job), moments, _address(ordinal), _address(written))
+        if not 0 < slots * self._ranks < self._stalls:
             return np.arange(self._stalls + 1, dtype=np.int32), self._stalls
-        rows = kept * self._ranks
+        rows = slots * self._ranks
         slot = np.full(self._stalls + 1, rows, np.int32)
-        slot[:-1] = self._moments[1][0] * np.int32(kept) + ordinal % kept
+        slot[:-1] = self._moments[1][0] * np.int32(slots) + ordinal % slots
         return slot, rows
 
     def __call__(self, typical: Bool, saving: Int64 | None, saved: Sequence[Int64]) -> tuple[Int64, Int64]:

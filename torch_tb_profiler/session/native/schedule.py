@@ -117,7 +117,7 @@ class _Functions:
 
     def plan(self, graph: Schedule) -> Int64 | None:
         _check_sources(graph)
-        native_graph, columns = _in_c(graph)
+        native_graph, columns = _build_native_graph(graph)
         room = np.empty(4 * _chains(graph), np.int64)
         count = self._library.schedule_plan(ctypes.byref(native_graph), None, _address(room))
         if count < 0:
@@ -130,7 +130,7 @@ class _Functions:
     def replay(
         self, graph: Schedule, runs: Int64, step: Int64, duration: Int64, removed: Bool | None
     ) -> tuple[Int64, Int64]:
-        native_graph, columns = _in_c(graph)
+        native_graph, columns = _build_native_graph(graph)
         cases = len(step)
         step = _checked(step, np.int64, cases, len(graph.points))
         duration = _checked(duration, np.int64, cases, len(graph.items))
@@ -150,7 +150,7 @@ class _Functions:
         return points, ends
 
     def latest(self, graph: Schedule, runs: Int64, points: Int64, ends: Int64) -> None:
-        native_graph, columns = _in_c(graph)
+        native_graph, columns = _build_native_graph(graph)
         step = np.ascontiguousarray(graph.step)
         duration = graph.items.end - graph.items.start
         assert points.flags.c_contiguous and ends.flags.c_contiguous  # they are changed in place
@@ -187,11 +187,11 @@ class _Functions:
         return window, begin, end, part_row, part_cause
 
     def idle(self, gaps: IdleGaps) -> tuple[Int64, Int64, Int32, Int32, Int32, Int8]:
-        threads, kept = len(gaps.partner), []
+        threads, checked = len(gaps.partner), []
 
         def address(values: npt.NDArray[Any], dtype: npt.DTypeLike, length: int) -> int:
-            kept.append(_checked(values, dtype, length))
-            return _address(kept[-1])
+            checked.append(_checked(values, dtype, length))
+            return _address(checked[-1])
 
         states = (_States * max(threads, 1))()
         for thread, each in enumerate(gaps.states):
@@ -281,8 +281,8 @@ def _chains(graph: Schedule) -> int:
     return len(graph.points.threads) + graph.items.queues
 
 
-def _in_c(graph: Schedule) -> tuple[_Graph, list[npt.NDArray[Any]]]:
-    """Return the graph as C has it, and its columns, to be kept as long as that is in use."""
+def _build_native_graph(graph: Schedule) -> tuple[_Graph, list[npt.NDArray[Any]]]:
+    """Return the graph for C, and its columns, which must live as long as it is in use."""
     points, items, edges, waits = graph.points, graph.items, graph.edges, graph.waits
     columns = {
         "point_bounds": (points.bounds, np.int64, len(points.threads) + 1),
@@ -302,9 +302,9 @@ def _in_c(graph: Schedule) -> tuple[_Graph, list[npt.NDArray[Any]]]:
         "wait_source": (waits.source, np.int64, len(waits.item)),
         "wait_weight": (graph.wait_weight, np.int64, len(waits.item)),
     }
-    kept = [_checked(values, dtype, length) for values, dtype, length in columns.values()]
+    arrays = [_checked(values, dtype, length) for values, dtype, length in columns.values()]
     sizes = len(points), len(items), len(points.threads), items.queues, len(edges.target), len(waits.item)
-    return _Graph(*sizes, *map(_address, kept)), kept
+    return _Graph(*sizes, *map(_address, arrays)), arrays
 
 
 def _check_sources(graph: Schedule) -> None:

@@ -54,20 +54,20 @@ def odd_steps_sentence(trace: Trace) -> Text:
     groups = sorted(by_cause.values(), key=lambda group: -max(abs(each.extra_ns) for each in group))
     rest = sum(len(group) for group in groups[MAX_SENTENCES:])
     names = short_kernel_names(trace)
-    said = []
+    lines = []
     for position, group in enumerate(groups[:MAX_SENTENCES]):
         who, cause = _group_sentence(group, names)
         if position:
-            said.append(text("{who}{cause}.", who=who, cause=cause))
+            lines.append(text("{who}{cause}.", who=who, cause=cause))
         else:
             duration = format_duration(average.duration)
-            said.append(
+            lines.append(
                 text("{first} than a typical step ({duration}){cause}.", first=who, duration=duration, cause=cause)
             )
-        if group[0].communicates and ONE_RANK_NOTE not in said:
-            said.append(ONE_RANK_NOTE)
+        if group[0].communicates and ONE_RANK_NOTE not in lines:
+            lines.append(ONE_RANK_NOTE)
     return sentences(
-        *said,
+        *lines,
         text("{count} {differ} as well.", count=plural(rest, "more step"), differ=agree(rest, "differs", "differ"))
         if rest
         else (),

@@ -69,7 +69,7 @@ def build(pair: TracePair, params: DiffParams) -> DiffPayload:
         candidate=sides[1],
         explanation=[
             *words.iterations_sentences(phases, step),
-            *words.explanation(step, by_category, root, noun, alike=comparison.samples is None),
+            *words.explanation(step, by_category, root, noun, same_samples=comparison.samples is None),
             *words.flops_sentences(comparison, params.min_effect, noun),
         ],
         notes=words.notes(

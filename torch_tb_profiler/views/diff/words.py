@@ -236,17 +236,17 @@ def signed_duration(ns: float | None) -> str:
 
 
 def explanation(
-    step: Change, categories: DiffWaterfall, root: DiffLevel, noun: str = "step", *, alike: bool = True
+    step: Change, categories: DiffWaterfall, root: DiffLevel, noun: str = "step", *, same_samples: bool = True
 ) -> list[Text]:
     """Name the categories and the operators that explain the change, a sentence each.
 
-    alike  both sides compute as many samples per step; else the headline is about one sample
+    same_samples  both sides compute as many samples per step; else the headline is about one sample
     """
-    return [*_category_sentences(step, categories, root, noun, alike), *_operator_sentences(root.operators)]
+    return [*_category_sentences(step, categories, root, noun, same_samples), *_operator_sentences(root.operators)]
 
 
 def _category_sentences(
-    step: Change, waterfall: DiffWaterfall, root: DiffLevel, noun: str, alike: bool
+    step: Change, waterfall: DiffWaterfall, root: DiffLevel, noun: str, same_samples: bool
 ) -> list[Text]:
     significant = [bar for bar in waterfall.bars if bar.verdict in ("slower", "faster")]
     if not _has_direction(step):
@@ -256,7 +256,7 @@ def _category_sentences(
     if not waterfall.delta_ns or not (step.base_ns and step.candidate_ns):
         return []
     largest = max(waterfall.bars, key=lambda bar: bar.delta_ns / waterfall.delta_ns)
-    per_step = "" if alike else f" per {noun}"
+    per_step = "" if same_samples else f" per {noun}"
     cause = _largest_cause(largest, largest.delta_ns / waterfall.delta_ns, root, per_step)
     others = [_bar(bar, root) for bar in significant if bar is not largest]
     return [cause, text("Also significant: {bars}.", bars=_comma_separated(others))] if others else [cause]

@@ -163,13 +163,13 @@ def _headline(aligned: Sequence[RankSource], late: Sequence[RankSource]) -> Text
     )
 
 
-def _details(total: int, drawn: int, unaligned: Sequence[str]) -> Text:
+def _details(total: int, shown: int, unaligned: Sequence[str]) -> Text:
     """Say how many collectives connect the ranks, how to read them, and which workers are left out."""
     connections = text(
         "{collectives} in this window{longest}, connected across ranks: each rank's arrival on the left, the "
         "common end on the right.",
         collectives=plural(total, "collective"),
-        longest=f" (longest {drawn:,} drawn)" if drawn < total else "",
+        longest=f" (longest {shown:,} drawn)" if shown < total else "",
     )
     left_out = text("Left out because their clocks can't be aligned: {workers}.", workers=", ".join(unaligned))
     return sentences(connections, left_out if unaligned else ())

@@ -104,8 +104,8 @@ def _awaited_ranks(
     """
     rows = []
     for late, ns in sorted(waiting_for.items(), key=lambda each: -each[1]):
-        taken = min(ns, waiting)
-        waiting -= taken
-        if taken > 0:
-            rows.append(AwaitedRank(comparison.sources[late].worker, comparison.sources[late].rank, taken))
+        waited_ns = min(ns, waiting)
+        waiting -= waited_ns
+        if waited_ns > 0:
+            rows.append(AwaitedRank(comparison.sources[late].worker, comparison.sources[late].rank, waited_ns))
     return rows

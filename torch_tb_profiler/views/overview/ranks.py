@@ -271,7 +271,7 @@ def _imbalance_advice(
 ) -> Recommendation:
     """Build the advice where ranks are late in turn, or have more or less work; `cost` in ns per step."""
     comparison = compare_members(members)
-    said = sentences(verdict_headline(members, verdict), rank_differences_sentence(comparison, verdict))
+    message = sentences(verdict_headline(members, verdict), rank_differences_sentence(comparison, verdict))
     if verdict.in_turn is not None:
         # Without it, no step is shorter by more than the rank was late; the replay saves less, as it compares the
         # ranks with each other.
@@ -281,11 +281,11 @@ def _imbalance_advice(
     else:
         title, found = text("Divide the work evenly between the ranks"), "kernels of other sizes on a rank"
         exception = "the inputs of a rank can't be made larger or smaller."
-    return _job_advice("imbalance", title, said, cost, average.duration_ns, found, exception, noun)
+    return _job_advice("imbalance", title, message, cost, average.duration_ns, found, exception, noun)
 
 
 def _job_advice(
-    id: str, title: Text, said: Text, cost: float, step_ns: float, found: str, exception: str, noun: str
+    id: str, title: Text, message: Text, cost: float, step_ns: float, found: str, exception: str, noun: str
 ) -> Recommendation:
     """Build advice on what the files of all ranks show.
 
@@ -296,7 +296,7 @@ def _job_advice(
         id=id,
         case="",
         title=title,
-        text=said,
+        text=message,
         gain=gain_text(Gain(cost, cost, "ranks"), gain_share),
         gain_ns=cost,
         gain_share=gain_share,

@@ -26,14 +26,14 @@ def headline(
 
     labels  names of devices, by device number
     """
-    drawn = counts.slices + counts.instants - counts.untimed
-    if drawn == 0 and counts.counters:
+    drawable = counts.slices + counts.instants - counts.untimed
+    if drawable == 0 and counts.counters:
         samples = plural(counts.counters, "sample")
         if end - begin <= _SINGLE_TIME_NS:
             return text("Counters only: {samples}, all at the same time.", samples=samples)
         length = format_duration(end - begin)
         return text("Counters only: {samples} in {length}.", samples=samples, length=length)
-    if drawn == 0:
+    if drawable == 0:
         return text("No slice or instant in this trace has a timestamp, so there is nothing to draw.")
     total = format_duration(end - begin)
     evidence = link("trace", area=f"{begin}-{end}")

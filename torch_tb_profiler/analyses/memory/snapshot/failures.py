@@ -175,21 +175,21 @@ def _segments_at(
     )
     first = first[touched != ABSENT]
     kinds = np.array([text == "small" for text in snapshot.texts], np.bool_)[segments.kind]
-    kept = np.flatnonzero(
+    existing = np.flatnonzero(
         (segments.device == device) & ~np.isin(segments.address, address[first[action[first] == SEGMENT_ALLOC]])
     )
     freed = first[action[first] == SEGMENT_FREE]
-    freed = freed[~np.isin(address[freed], segments.address[kept])]
+    freed = freed[~np.isin(address[freed], segments.address[existing])]
     of_label = snapshot.labels
     label_of_freed = recorded.label[later][freed]
-    other_pool = np.concatenate([segments.pool[kept], of_label.pool[label_of_freed]]) != pool
-    other_stream = np.concatenate([segments.stream[kept], of_label.stream[label_of_freed]]) != stream
-    other_class = np.concatenate([kinds[kept], size[freed] <= SMALL_SEGMENT_BYTES]) != small
+    other_pool = np.concatenate([segments.pool[existing], of_label.pool[label_of_freed]]) != pool
+    other_stream = np.concatenate([segments.stream[existing], of_label.stream[label_of_freed]]) != stream
+    other_class = np.concatenate([kinds[existing], size[freed] <= SMALL_SEGMENT_BYTES]) != small
     obstacle = np.select(
         [other_pool, other_stream, other_class], [_OTHER_POOL, _OTHER_STREAM, _OTHER_CLASS], _USABLE
     ).astype(np.int8)
-    begin = np.concatenate([segments.address[kept], address[freed]])
-    length = np.concatenate([segments.size[kept], size[freed]])
+    begin = np.concatenate([segments.address[existing], address[freed]])
+    length = np.concatenate([segments.size[existing], size[freed]])
     order = np.argsort(begin, kind="stable")
     return begin[order], (begin + length)[order], obstacle[order]
 
@@ -209,7 +209,7 @@ def _occupied_at(
     touched, first = np.unique(np.where(of_blocks, address, ABSENT), return_index=True)
     first = first[touched != ABSENT]
     occupied = (snapshot.segments.device[blocks.segment] == device) & (blocks.state != FREE)
-    kept = np.flatnonzero(occupied & ~np.isin(blocks.address, touched))
+    same = np.flatnonzero(occupied & ~np.isin(blocks.address, touched))
     freed = first[action[first] != ALLOC]
     rounded = -(-size[freed] // BLOCK_BYTES) * BLOCK_BYTES
-    return np.concatenate([blocks.address[kept], address[freed]]), np.concatenate([blocks.size[kept], rounded])
+    return np.concatenate([blocks.address[same], address[freed]]), np.concatenate([blocks.size[same], rounded])

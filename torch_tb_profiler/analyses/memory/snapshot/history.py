@@ -115,14 +115,14 @@ def allocator_history(snapshot: RecordedSnapshot, device: int) -> AllocatorHisto
 
 def _subtract_older(totals: Int64, freed: Int32, size: Int64) -> None:
     """Subtract, in place, what was allocated before the history, from where it is freed."""
-    gone = 0
+    subtracted = 0
     for begin in range(0, len(totals), _CHUNK_ENTRIES):
         chunk = slice(begin, begin + _CHUNK_ENTRIES)
         older = freed[chunk] == FREES_OLDER
-        if gone or older.any():
-            sizes = gone + np.cumsum(np.where(older, size[chunk], 0))
+        if subtracted or older.any():
+            sizes = subtracted + np.cumsum(np.where(older, size[chunk], 0))
             totals[chunk] -= sizes
-            gone = int(sizes[-1])
+            subtracted = int(sizes[-1])
 
 
 def requested_in_use(snapshot: RecordedSnapshot, device: int) -> int:

@@ -47,7 +47,7 @@ def snapshot_steps(snapshot: RecordedSnapshot, device: int) -> tuple[SnapshotSte
     if not history.timed:
         return ()
     times = snapshot.history.time[history.rows]
-    begun: dict[str, int] = {}
+    open_steps: dict[str, int] = {}
     found: dict[tuple[str, int, int], SnapshotStep] = {}
     for row in np.argsort(notes.time, kind="stable").tolist():
         name = str(snapshot.texts[int(notes.name[row])])
@@ -55,9 +55,9 @@ def snapshot_steps(snapshot: RecordedSnapshot, device: int) -> tuple[SnapshotSte
             continue
         stage, time = str(snapshot.texts[int(notes.stage[row])]), int(notes.time[row])
         if stage == "START":
-            begun.setdefault(name, time)
-        elif stage == "END" and name in begun:
-            begin = int(np.searchsorted(times, begun.pop(name), "left"))
+            open_steps.setdefault(name, time)
+        elif stage == "END" and name in open_steps:
+            begin = int(np.searchsorted(times, open_steps.pop(name), "left"))
             end = int(np.searchsorted(times, time, "right"))
             if end > begin:
                 found[name, begin, end] = SnapshotStep(name, begin, end)

@@ -144,13 +144,13 @@ def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> flo
         for place in range(first, last + 1)
         if done.owners.names[done.owners.name[order[place]]] in PRODUCTS
     }
-    made = [each for place, each in products.items() if place < at and each is not None]
-    taken = [each for place, each in products.items() if place > at and each is not None]
-    if len(made) + len(taken) < len(products):
+    before = [each for place, each in products.items() if place < at and each is not None]
+    after = [each for place, each in products.items() if place > at and each is not None]
+    if len(before) + len(after) < len(products):
         return None
-    if not any(_same(each.out, scores) for each in made):
+    if not any(_same(each.out, scores) for each in before):
         return None
-    if not all(_same(each.left, scores) or _same(each.right, scores) for each in taken):
+    if not all(_same(each.left, scores) or _same(each.right, scores) for each in after):
         return None
     calls = order[list(products)]
     outside = sum(

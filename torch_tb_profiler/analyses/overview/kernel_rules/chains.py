@@ -69,8 +69,8 @@ def _fused_ns(trace: Trace, calls: Int64) -> float:
     """
     done = operator_work(trace)
     rows = done.owners.calls[calls].tolist()
-    kept = sum(_max_elements(trace, row) * first_element_bytes(trace, row) for row in rows[1:])
-    moved = max(float(done.bytes[calls].sum()) - 2 * kept, float(done.bytes[calls].min()))
+    intermediate = sum(_max_elements(trace, row) * first_element_bytes(trace, row) for row in rows[1:])
+    moved = max(float(done.bytes[calls].sum()) - 2 * intermediate, float(done.bytes[calls].min()))
     return float(np.nan_to_num(attainable_ns(trace, calls, moved_bytes=moved)[0]))
 
 

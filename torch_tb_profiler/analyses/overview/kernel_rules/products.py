@@ -95,8 +95,8 @@ def _use_old_kernels_only(trace: Trace, rows: Int32) -> bool:
     majors = {int((each.compute_capability or "0").partition(".")[0]) for each in devices(trace)}
     if len(majors) != 1 or not majors <= set(NATIVE_CAPABILITIES) or len(rows) == 0:
         return False
-    made = [_generation(trace.strings[code]) for code in distinct_codes(trace.events.name[rows])]
-    return 0 < min(made) and max(made) < majors.pop()
+    generations = [_generation(trace.strings[code]) for code in distinct_codes(trace.events.name[rows])]
+    return 0 < min(generations) and max(generations) < majors.pop()
 
 
 def _generation(name: str) -> int:

@@ -97,14 +97,14 @@ class _NativeReader:
         buffer = bytearray(PIECE_BYTES)
         view = memoryview(buffer)
         address = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
-        used, kept, status = ctypes.c_uint64(), 0, 0
+        used, pending, status = ctypes.c_uint64(), 0, 0
         while status == Status.READING:
-            got = read_into(view[kept:])
-            arguments = address, kept + got, got == 0, ctypes.byref(used)
+            got = read_into(view[pending:])
+            arguments = address, pending + got, got == 0, ctypes.byref(used)
             status = self._library.snapshot_read(self._handle, *arguments)
-            kept += got - used.value
-            if kept:
-                ctypes.memmove(address, address + used.value, kept)
+            pending += got - used.value
+            if pending:
+                ctypes.memmove(address, address + used.value, pending)
             if preview is not None and status == Status.READING and self._count("action"):
                 if self._count("segments"):
                     preview(self._segments_so_far())

@@ -23,11 +23,11 @@ def split_odd_steps(explanation: Text, comparison: RankComparison, member: int) 
     """
     summary = comparison.sources[member].summary
     table = summary.steps.table()
-    usual = table[table["typical"]]
-    if not len(usual):
+    typical = table[table["typical"]]
+    if not len(typical):
         return explanation
     communication = table["exposed"] + (0 if summary.by_kernels else table["overlap"])
-    extra = table["duration"] - usual["duration"].mean()
+    extra = table["duration"] - typical["duration"].mean()
     more = communication - communication[table["typical"]].mean()
     odd = table["complete"] & ~table["typical"] & (extra > 0) & (more > MIN_CAUSE_SHARE * extra)
     names = [name for name, is_odd in zip(summary.steps.names, odd.tolist(), strict=True) if is_odd]
