@@ -199,8 +199,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="files whose name contains this")
     parser.add_argument("--what", default="", help="what is measured, if not all")
     options = parser.parse_args()
-    drawn = (("1_results.db", database), ("rank0.pftrace", packets), ("2_results.pftrace", rocprof_packets))
-    for name, draw in drawn:
+    files = (("1_results.db", database), ("rank0.pftrace", packets), ("2_results.pftrace", rocprof_packets))
+    for name, draw in files:
         if options.only not in name:
             continue
         path = options.folder / name.replace(".", "-") / name

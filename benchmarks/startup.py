@@ -36,10 +36,10 @@ def main() -> None:
     if options.trace:
         with tempfile.TemporaryDirectory() as cache:
             os.environ["TORCH_PROFILER_CACHE_DIR"] = cache
-            kept = ("-m", "torch_tb_profiler", "view", "overview", options.trace)
-            _run(kept)
-            _run(kept)
-            taken = seconds(*kept)
+            arguments_of_view = ("-m", "torch_tb_profiler", "view", "overview", options.trace)
+            _run(arguments_of_view)
+            _run(arguments_of_view)
+            taken = seconds(*arguments_of_view)
             print(f"{'view overview, kept':28} {taken:.3f} s {taken / empty:5.1f}x")
         with tempfile.TemporaryDirectory() as cache:
             os.environ["TORCH_PROFILER_CACHE_DIR"] = cache

@@ -46,29 +46,29 @@ from torch_tb_profiler.views.roofline.payload import RooflineParams
 def questions(trace: Trace) -> dict[str, Callable[[], Any]]:
     """Return the requests of the pages, by name."""
     row = operators.build(trace, OperatorsParams()).rows[0].event
-    asked: dict[str, Callable[[], Any]] = {
+    callables: dict[str, Callable[[], Any]] = {
         f"operators by {group}": lambda group=group: operators.build(trace, OperatorsParams(group))
         for group in ("name", "shape", "module", "annotation")
     }
     step = operators.build(trace, OperatorsParams()).steps[0]
-    asked["operators of a step"] = lambda: operators.build(trace, OperatorsParams(step=step))
-    asked["operators of a phase"] = lambda: operators.build(trace, OperatorsParams(phase="backward"))
-    asked["stacks of an operator"] = lambda: build_stacks(trace, OperatorRowParams(row))
-    asked["durations of an operator"] = lambda: build_instances(trace, OperatorRowParams(row))
-    asked["kernels by name"] = lambda: kernels.build(trace, KernelsParams())
-    asked["kernels by launch"] = lambda: kernels.build(trace, KernelsParams("launch"))
+    callables["operators of a step"] = lambda: operators.build(trace, OperatorsParams(step=step))
+    callables["operators of a phase"] = lambda: operators.build(trace, OperatorsParams(phase="backward"))
+    callables["stacks of an operator"] = lambda: build_stacks(trace, OperatorRowParams(row))
+    callables["durations of an operator"] = lambda: build_instances(trace, OperatorRowParams(row))
+    callables["kernels by name"] = lambda: kernels.build(trace, KernelsParams())
+    callables["kernels by launch"] = lambda: kernels.build(trace, KernelsParams("launch"))
     # Of idle time the first answer derives the schedule and the causes of all gaps.
     for by in ("cause", "emptied_by", "operator", "module", "frame"):
-        asked[f"idle time by {by}"] = lambda by=by: idle.build(trace, IdleParams(by))
-    asked["idle time, flame graph"] = lambda: build_flame(trace, IdleParams())
-    asked["launches"] = lambda: build_launches(trace, LaunchesParams())
-    asked["queue length"] = lambda: build_queue(trace, DeviceWorkCurveParams())
-    asked["bandwidth"] = lambda: build_bandwidth(trace, DeviceWorkCurveParams())
-    asked["sequences"] = lambda: build_sequences(trace, SequencesParams())
-    asked["critical path"] = lambda: critical_path.build(trace, CriticalPathParams())
-    asked["critical path, one what-if"] = lambda: build_what_if(trace, TargetParams("device"))
-    asked["roofline by operator"] = lambda: roofline.build(trace, RooflineParams())
-    return asked
+        callables[f"idle time by {by}"] = lambda by=by: idle.build(trace, IdleParams(by))
+    callables["idle time, flame graph"] = lambda: build_flame(trace, IdleParams())
+    callables["launches"] = lambda: build_launches(trace, LaunchesParams())
+    callables["queue length"] = lambda: build_queue(trace, DeviceWorkCurveParams())
+    callables["bandwidth"] = lambda: build_bandwidth(trace, DeviceWorkCurveParams())
+    callables["sequences"] = lambda: build_sequences(trace, SequencesParams())
+    callables["critical path"] = lambda: critical_path.build(trace, CriticalPathParams())
+    callables["critical path, one what-if"] = lambda: build_what_if(trace, TargetParams("device"))
+    callables["roofline by operator"] = lambda: roofline.build(trace, RooflineParams())
+    return callables
 
 
 def main() -> None:

@@ -66,7 +66,7 @@ BACKWARD = stack(("torch/autograd/graph.py", 829, "_engine_run_backward"), ("tor
 MOMENTS = stack((_OPTIM, 179, "_init_group"), (_OPTIM, 231, "step"))
 WORKSPACE = stack(("??", 0, "at::cuda::getCUDABlasLtWorkspace()"), *_CALL)
 BATCH_COPY = stack(("data.py", 27, "to_device"))
-KEPT = stack(("evaluate.py", 41, "add_scores"))
+SCORES_STACK = stack(("evaluate.py", 41, "add_scores"))
 
 
 @dataclass
@@ -186,7 +186,7 @@ def train_step(allocator: Allocator, length: int, leaks: bool) -> None:
     saved = [forward_layer(allocator, tokens) for _ in range(LAYERS)]
     logits = allocator.allocate(tokens * VOCABULARY * 2, LOGITS)
     if leaks:
-        allocator.allocate(tokens * WIDTH * 8, KEPT)
+        allocator.allocate(tokens * WIDTH * 8, SCORES_STACK)
     gradients = [allocator.allocate(parameters[-1].requested, BACKWARD)]
     allocator.release(logits)
     for activations, parameter in zip(reversed(saved), parameters, strict=False):

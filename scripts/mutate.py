@@ -85,14 +85,14 @@ def main() -> None:
     mutants = sorted(
         all_mutants(options.places), key=lambda each: (each.path, each.line, each.operator, each.occurrence)
     )
-    drawn = random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))
-    print(f"{len(mutants)} mutants, {len(drawn)} drawn", file=sys.stderr)
+    sample = random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))
+    print(f"{len(mutants)} mutants, {len(sample)} drawn", file=sys.stderr)
     tests = Coverage(options.coverage or Path(tempfile.mkdtemp()) / "data")
     # Forked children need not import these again.
     import numpy  # noqa: F401
     import pyarrow.compute  # noqa: F401
 
-    for mutant in drawn:
+    for mutant in sample:
         if time.monotonic() > deadline:
             print("out of time", file=sys.stderr)
             break

@@ -50,23 +50,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     their file run in one process, so that it is made once.
     """
     long, brief = config.getoption("--long"), config.getoption("--hypothesis-profile") == BRIEF
-    kept = [
+    selected = [
         item
         for item in items
         if (long or not item.get_closest_marker("long")) and not (brief and _position_of_seed(item) >= BRIEF_SEEDS)
     ]
     if most := config.getoption("--cases"):
-        chosen = spread_cases([item.nodeid for item in kept], most, sys.version_info.minor)
-        kept = [kept[index] for index in chosen]
+        chosen = spread_cases([item.nodeid for item in selected], most, sys.version_info.minor)
+        selected = [selected[index] for index in chosen]
     for share in config.getoption("--share"):
         part, _, which = share.rpartition("=")
         turn, _, turns = which.partition("/")
-        chosen = take_turns([item.nodeid for item in kept], part, int(turn), int(turns))
-        kept = [kept[index] for index in chosen]
-    if len(kept) < len(items):
-        remaining = set(kept)
+        chosen = take_turns([item.nodeid for item in selected], part, int(turn), int(turns))
+        selected = [selected[index] for index in chosen]
+    if len(selected) < len(items):
+        remaining = set(selected)
         config.hook.pytest_deselected(items=[item for item in items if item not in remaining])
-        items[:] = kept
+        items[:] = selected
     for item in items:
         if _shares_a_fixture(item) and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))

@@ -139,8 +139,8 @@ def test_every_test_of_a_part_has_its_turn_and_those_of_others_stay() -> None:
 def test_of_each_test_some_cases_remain_and_others_on_another_python() -> None:
     names = ["a.py::test_alone", *(f"a.py::test_many[{case}]" for case in range(10)), "b.py::test_two[x]"]
     for shift in (12, 13):
-        kept = [names[index] for index in spread_cases(names, 2, shift)]
-        assert kept[0] == names[0] and kept[-1] == names[-1] and len(kept) == 4
+        chosen = [names[index] for index in spread_cases(names, 2, shift)]
+        assert chosen[0] == names[0] and chosen[-1] == names[-1] and len(chosen) == 4
     assert not {*spread_cases(names, 2, 12)} & {*spread_cases(names, 2, 13)} & {*range(1, 11)}
     assert spread_cases(names, 10, 12) == [*range(12)]
 

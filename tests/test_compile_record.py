@@ -56,7 +56,7 @@ def test_entries_that_nobody_keeps_are_not_rendered() -> None:
             return True
         return False
 
-    kept = [
+    compiled_lines = [
         trace_structured("inductor_output_code"),
         trace_structured("artifact", lambda: {"name": "fx_graph_cache_miss"}),
         trace_structured("artifact", lambda: {"name": "inductor_provenance_tracking_node_mappings"}),
@@ -67,7 +67,7 @@ def test_entries_that_nobody_keeps_are_not_rendered() -> None:
         trace_structured("chromium_event"),
         trace_structured("artifact", lambda: {"name": "before_post_grad_graph"}),
     ]
-    assert (kept, left_out) == ([True] * 5, [False] * 2)
+    assert (compiled_lines, left_out) == ([True] * 5, [False] * 2)
     logger.addHandler(logging.NullHandler())  # such as that of TORCH_TRACE
     assert trace_structured("chromium_event")
     logger.handlers.clear()

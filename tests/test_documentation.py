@@ -100,10 +100,10 @@ def test_all_views_have_a_page() -> None:
 
 def test_all_pictures_are_taken_by_the_script_and_shown() -> None:
     script = (ROOT / "scripts" / "pictures.py").read_text(encoding="utf-8")
-    taken = set(re.findall(r'^ +Picture\(\s*"([\w-]+)"', script, re.MULTILINE))
+    pictures = set(re.findall(r'^ +Picture\(\s*"([\w-]+)"', script, re.MULTILINE))
     texts = (path.read_text(encoding="utf-8") for path in TEXTS)
     shown = {name for text in texts for name in re.findall(r"\]\([\w./]*images/([\w-]+)\.png\)", text)}
-    assert taken == {path.stem for path in (DOCS / "images").glob("*.png")} == shown
+    assert pictures == {path.stem for path in (DOCS / "images").glob("*.png")} == shown
 
 
 @pytest.mark.slow

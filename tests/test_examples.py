@@ -43,14 +43,14 @@ def ask(session: Session, slug: str, worker: str | None = None) -> dict[str, Any
 
 
 def test_the_sample_is_what_the_script_writes_and_is_small(tmp_path: Path, samples: Path) -> None:
-    written, kept = sorted(simulate(tmp_path).iterdir()), sorted((samples / RUN).iterdir())
-    assert [path.name for path in kept] == [path.name for path in written]
-    assert len(kept) == RANKS
-    for one, other in zip(kept, written, strict=True):
+    written, expected = sorted(simulate(tmp_path).iterdir()), sorted((samples / RUN).iterdir())
+    assert [path.name for path in expected] == [path.name for path in written]
+    assert len(expected) == RANKS
+    for one, other in zip(expected, written, strict=True):
         document = read(one)
         assert document == read(other), one.name
         assert "simulated" in document
-    assert sum(path.stat().st_size for path in kept) < 3e6
+    assert sum(path.stat().st_size for path in expected) < 3e6
 
 
 def test_the_late_rank_is_named_with_its_cost_and_cause(tmp_path: Path, samples: Path) -> None:
@@ -110,8 +110,8 @@ def test_the_sample_of_graph_replays_is_what_its_script_writes_and_leads_to_the_
     subprocess.run([sys.executable, str(script), "--logdir", str(tmp_path)], check=True, capture_output=True)
     run = "simulated_graph_replay"
     for written in (path for path in (tmp_path / run).rglob("*") if path.is_file()):
-        kept = samples / written.relative_to(tmp_path)
-        assert read(kept) == read(written) and "simulated" in read(kept)
+        expected = samples / written.relative_to(tmp_path)
+        assert read(expected) == read(written) and "simulated" in read(expected)
     with torch_tb_profiler.open(str(samples)) as log:
         payload = log[run].origins().data
         summary = log[run].summary()
@@ -130,12 +130,12 @@ def test_the_sample_that_ran_out_of_memory_is_what_its_script_writes_and_says_wh
     script = Path(__file__).resolve().parent.parent / "examples" / "simulate_out_of_memory.py"
     subprocess.run([sys.executable, str(script), "--logdir", str(tmp_path)], check=True, capture_output=True)
     run = "simulated_out_of_memory"
-    written, kept = sorted((tmp_path / run).iterdir()), sorted((samples / run).iterdir())
-    assert [path.name for path in kept] == [path.name for path in written]
-    for one, other in zip(kept, written, strict=True):
+    written, expected = sorted((tmp_path / run).iterdir()), sorted((samples / run).iterdir())
+    assert [path.name for path in expected] == [path.name for path in written]
+    for one, other in zip(expected, written, strict=True):
         content = gzip.decompress(one.read_bytes())
         assert content == gzip.decompress(other.read_bytes()) and b"simulated" in content
-    assert sum(path.stat().st_size for path in kept) < 1e6
+    assert sum(path.stat().st_size for path in expected) < 1e6
     with open_session(str(samples)) as session:
         found = json.loads(session.view("memory/snapshot", run=run, worker="rank2", wait=True).payload or b"")
         sound = json.loads(session.view("memory/snapshot", run=run, worker="rank0", wait=True).payload or b"")

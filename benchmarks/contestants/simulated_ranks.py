@@ -47,7 +47,7 @@ def main() -> None:
 def measure(ranks: int, steps: int) -> list[str]:
     """Measure once and return a line of the table."""
     members = large_job(ranks, steps)
-    kept = [member.result.operations for member in members if member.result is not None]
+    operations = [member.result.operations for member in members if member.result is not None]
     begin = time.process_time()
     payload = msgspec.json.encode(build(members, NoParams()))
     first = time.process_time()
@@ -57,12 +57,12 @@ def measure(ranks: int, steps: int) -> list[str]:
     mapped = time.process_time()
     return [
         f"{ranks:,}",
-        f"{len(kept[0])}",
+        f"{len(operations[0])}",
         f"{first - begin:.2f}",
         f"{again - first:.2f}",
         f"{1e3 * (mapped - again):.0f}",
         f"{len(payload) / 1e3:.0f}",
-        f"{sum(len(rank.rows) + len(rank.kinds) for rank in kept) / 1e6:.0f}",
+        f"{sum(len(rank.rows) + len(rank.kinds) for rank in operations) / 1e6:.0f}",
         f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}",
     ]
 

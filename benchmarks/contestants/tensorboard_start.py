@@ -33,14 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if wanted.one:
         print(json.dumps(start(wanted.one == "with", wanted.logdir)), flush=True)
         return
-    taken: dict[str, list[tuple[float, float]]] = {"without": [], "with": []}
+    samples: dict[str, list[tuple[float, float]]] = {"without": [], "with": []}
     with tempfile.TemporaryDirectory() as logdir:
         for number in range(wanted.rounds):
-            for which in taken if number % 2 else reversed(taken):
-                taken[which].append(_time_start(which, logdir))
+            for which in samples if number % 2 else reversed(samples):
+                samples[which].append(_time_start(which, logdir))
     print("| TensorBoard | wall ms: least, median | processor ms: least, median |\n|---|---|---|")
     figures = {
-        which: [_least_and_median(times) for times in zip(*rows, strict=True)] for which, rows in taken.items()
+        which: [_least_and_median(times) for times in zip(*rows, strict=True)] for which, rows in samples.items()
     }
     figures["later by"] = [
         (of[0] - without[0], of[1] - without[1])

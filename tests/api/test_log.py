@@ -161,7 +161,7 @@ def test_a_log_that_is_closed_by_hand_is_closed_once_and_here(tmp_path: Path) ->
 def test_a_log_that_is_still_open_does_not_keep_python_from_ending(tmp_path: Path) -> None:
     place = write_log(tmp_path, count=10)
     code = f"import torch_tb_profiler as ttp; print(len(ttp.open({str(place)!r}).run().overview().data.steps))"
-    kept = f"import torch_tb_profiler as ttp; log = ttp.open({str(place)!r}); ask = log.run().overview; ask()"
-    for text in (code, kept):
+    program = f"import torch_tb_profiler as ttp; log = ttp.open({str(place)!r}); ask = log.run().overview; ask()"
+    for text in (code, program):
         ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=PATIENCE)
         assert (ended.returncode, ended.stderr) == (0, "")

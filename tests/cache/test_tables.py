@@ -108,10 +108,10 @@ def test_an_entry_in_the_place_of_another_is_refused(tmp_path: Path) -> None:
 
     for other in ("one.b", "two.a"):
         assert read("one", "a") == [True] * 4
-        kept = {path: path.read_bytes() for path in tmp_path.glob("one.a.*")}
-        for path in kept:
+        contents = {path: path.read_bytes() for path in tmp_path.glob("one.a.*")}
+        for path in contents:
             (tmp_path / path.name.replace("one.a", other)).replace(path)
         assert read("one", "a") == [False] * 4
         assert not list(tmp_path.glob("one.a.*"))
-        for path, content in kept.items():
+        for path, content in contents.items():
             path.write_bytes(content)

@@ -42,13 +42,13 @@ def test_every_event_of_every_file_is_on_its_track(traces: list[tuple[str, Trace
                 expected[thread] = expected.get(thread, 0) + count
         assert per_thread == expected, name
         # What the tiles of the whole trace hold is what the tracks say, at a coarse and at a fine zoom.
-        drawn = {
+        shown = {
             track["id"]: track["slices"] - track["untimed"] + track["instants"]
             for track in payload["tracks"]
             if track["kind"] not in ("steps", "counter", "blame")
         }
         for width in (10, 8192):
-            assert count_reachable(trace, width) == {id: count for id, count in drawn.items() if count}, name
+            assert count_reachable(trace, width) == {id: count for id, count in shown.items() if count}, name
 
 
 def count_reachable(trace: Trace, width: int) -> dict[int, int]:

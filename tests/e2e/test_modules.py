@@ -111,17 +111,17 @@ def test_the_hottest_path_of_the_call_tree_opens_down_to_its_end(open_page: Open
 @pytest.mark.prefix
 def test_the_call_tree_reads_a_level_when_it_is_opened(open_page: Open) -> None:
     page, frame = open_page(view="modules", run=RUN, show="calls")
-    asked: list[str] = []
-    page.on("request", lambda r: asked.append(r.url) if "modules/calls" in r.url else None)
+    requests: list[str] = []
+    page.on("request", lambda r: requests.append(r.url) if "modules/calls" in r.url else None)
     step = row(frame, "[pl][profile][Strategy]SingleDeviceStrategy.training_step")
     expect(step).to_be_visible()
     expect(row(frame, "nn.Module: Net_0")).to_have_count(0)
-    asked.clear()
+    requests.clear()
     step.get_by_role("button", name="Unfold").click()
     # Net_0 is all that the step called, so it opens by itself.
     mark = row(frame, "[pl][module]torch.nn.modules.linear.Linear: layer")
     expect(mark).to_be_visible()
-    assert len(asked) == 2 and all("parent=" in url for url in asked)
+    assert len(requests) == 2 and all("parent=" in url for url in requests)
     mark.focus()
     page.keyboard.press("ArrowRight")
     expect(row(frame, "aten::linear")).to_be_visible()

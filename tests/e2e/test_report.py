@@ -59,7 +59,7 @@ def test_every_view_is_drawn_from_disk(open_report: Callable[..., Page], write: 
             expect_fits(page)
 
 
-ASKED = {
+VIEWS_BY_RUN = {
     "a_training": ("overview", "operators", "kernels", "trace", "idle", "critical_path"),
     "r_roofline": ("roofline",),
     "m_modules": ("modules", "lightning"),
@@ -77,14 +77,14 @@ NUMBERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
 """Beside the headline: numbers of an answer, as the page writes them."""
 
 
-@pytest.mark.parametrize("run", ASKED)
+@pytest.mark.parametrize("run", VIEWS_BY_RUN)
 def test_the_page_says_the_numbers_of_the_answer(
     open_report: Callable[..., Page], write: Write, logdir: Path, run: str
 ) -> None:
     report = write(logdir / run)
     found = answers(embedded_data(report.read_text(encoding="utf-8")))
-    page = open_report(report, ASKED[run][0])
-    for slug in ASKED[run]:
+    page = open_report(report, VIEWS_BY_RUN[run][0])
+    for slug in VIEWS_BY_RUN[run]:
         payload = next(body["payload"] for (path, _), (_, body) in found.items() if path == f"view/{slug}")
         # What follows the first sentence of an answer may stand elsewhere on the page.
         headline = "".join(phrase["text"] for phrase in payload["headline"]).partition(". ")[0]
@@ -95,7 +95,7 @@ def test_the_page_says_the_numbers_of_the_answer(
             expect(page.locator("body")).to_contain_text(number)
 
 
-@pytest.mark.parametrize("run", ASKED)
+@pytest.mark.parametrize("run", VIEWS_BY_RUN)
 def test_whatever_the_page_asks_at_first_is_in_the_report(
     new_page: NewPage, server: str, write: Write, logdir: Path, run: str
 ) -> None:
@@ -104,7 +104,7 @@ def test_whatever_the_page_asks_at_first_is_in_the_report(
     known = {key for path, params, _ in report["entries"] for key in _keys(path, {**params, "run": run})}
     page, asked = new_page(), list[str]()
     page.on("request", lambda request: asked.append(request.url))
-    for slug in ASKED[run]:
+    for slug in VIEWS_BY_RUN[run]:
         page.goto("about:blank")
         state = f"p.pytorch_profiler.view={slug}&p.pytorch_profiler.run={run}"
         page.goto(f"{server}/data/plugin_entry.html?name=pytorch_profiler#pytorch_profiler&{state}")
@@ -112,7 +112,7 @@ def test_whatever_the_page_asks_at_first_is_in_the_report(
         expect(page.locator("#page [aria-busy=true]")).to_have_count(0)
         page.wait_for_load_state("networkidle")
     views = [url.partition("/pytorch_profiler/")[2] for url in asked if "/view/" in url]
-    assert {url.partition("?")[0] for url in views} >= {f"view/{slug}" for slug in ASKED[run]}
+    assert {url.partition("?")[0] for url in views} >= {f"view/{slug}" for slug in VIEWS_BY_RUN[run]}
     # In place of the sentence about the window in sight, a report has that about the whole recording.
     asked_of_it = [url for url in views if not url.startswith("view/trace/headline")]
     missing = [url for url in asked_of_it if not _requested_keys(url, names) & known]

@@ -32,11 +32,11 @@ def test_a_page_outlives_its_server(new_page: NewPage, tmp_path: Path) -> None:
         frame = page.frame_locator("iframe")
         title = frame.locator("h1")
         expect(title).to_contain_text("Start here")  # which follows once the schedule is replayed
-        drawn = title.inner_text()
+        shown_title = title.inner_text()
         operators = frame.locator("[data-part=nav-item]", has_text="Operators")
         expect(operators).to_be_visible()
         made.stop(signal.SIGKILL)
-        expect(title).to_have_text(drawn)
+        expect(title).to_have_text(shown_title)
         operators.click()
         expect(title).to_contain_text("not responding")
         made.start()

@@ -51,9 +51,9 @@ def test_only_paths_below_the_key_may_be_read_by_a_frame_without_an_origin(sessi
 
 def test_a_save_is_announced_and_needs_the_key(session: Session, tmp_path: Path) -> None:
     client = Client(App(session))
-    asked = client.options(f"/{key_of(client)}/save", headers=NO_ORIGIN)
-    assert asked.status_code == 204
-    assert PAGE_HEADER in asked.headers["Access-Control-Allow-Headers"]
+    preflight = client.options(f"/{key_of(client)}/save", headers=NO_ORIGIN)
+    assert preflight.status_code == 204
+    assert PAGE_HEADER in preflight.headers["Access-Control-Allow-Headers"]
     assert "Access-Control-Allow-Origin" not in client.options("/save", headers=NO_ORIGIN).headers
     headers = {**NO_ORIGIN, PAGE_HEADER: "1"}
     saved = client.post(f"/{key_of(client)}/save?kind=csv", data=b"a\n", headers=headers).get_json()

@@ -35,12 +35,12 @@ def session(tmp_path: Path) -> Iterator[Session]:
 def test_a_filter_that_was_typed_on_is_not_computed(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     app = App(session)
     computed: list[str] = []
-    begun, go_on = Event(), Event()
+    started, go_on = Event(), Event()
     answer = session.view
 
     def slow_view(slug: str, run: str, worker: str, span: str, params: dict[str, str]) -> Any:
         computed.append(params["step"])
-        begun.set()
+        started.set()
         assert go_on.wait(PATIENCE)
         return answer(slug, run, worker, span, params)
 
@@ -56,13 +56,13 @@ def test_a_filter_that_was_typed_on_is_not_computed(session: Session, monkeypatc
 
     pairs = [socket.socketpair() for _ in range(3)]
     with ThreadPoolExecutor(3) as threads:
-        asked = [threads.submit(ask, "1", pairs[0][0])]
-        assert begun.wait(PATIENCE)
-        asked += [threads.submit(ask, step, pair[0]) for step, pair in zip("23", pairs[1:], strict=True)]
+        answers = [threads.submit(ask, "1", pairs[0][0])]
+        assert started.wait(PATIENCE)
+        answers += [threads.submit(ask, step, pair[0]) for step, pair in zip("23", pairs[1:], strict=True)]
         until(lambda: app._turns.count(KEY), lambda count: count == 3)
         pairs[1][1].close()  # the page gives up the second request while it waits for its turn
         go_on.set()
-        assert [each.result(PATIENCE) for each in asked] == [200, 204, 200]
+        assert [each.result(PATIENCE) for each in answers] == [200, 204, 200]
     assert sorted(computed) == ["1", "3"]
     assert app._turns.count(KEY) == 0
     for here, there in pairs:

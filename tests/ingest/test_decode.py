@@ -103,8 +103,8 @@ def event(**args: Any) -> dict[str, Any]:
 def test_a_change_in_a_later_block_keeps_the_earlier_rows(later: dict[str, Any]) -> None:
     columns = EventColumns()
     decoder = BlockDecoder(columns)
-    usual = [event(size=i, name="a", dims=[i]) for i in range(5)]
-    for block in (usual, [*usual, later], usual):
+    typical = [event(size=i, name="a", dims=[i]) for i in range(5)]
+    for block in (typical, [*typical, later], typical):
         assert decoder.add(json.dumps(block).encode()) == 0
     trace = finish(columns)
     assert len(trace) == 16
@@ -118,11 +118,11 @@ def test_a_change_in_a_later_block_keeps_the_earlier_rows(later: dict[str, Any])
 @pytest.mark.parametrize(("field", "value"), [("ph", "\u00e9"), ("dur", 1.7e15 + 0.25), ("ts", 1.7e15 + 0.25)])
 def test_unusual_fields_are_read_the_same_in_both_ways(field: str, value: object) -> None:
     """A phase that is no ASCII; times of which a float64 does not hold every nanosecond."""
-    usual = [event(size=i, name="a", dims=[i]) for i in range(5)]
-    odd = [*usual, {**event(size=1, name="a", dims=[2]), field: value}]
+    typical = [event(size=i, name="a", dims=[i]) for i in range(5)]
+    odd = [*typical, {**event(size=1, name="a", dims=[2]), field: value}]
     learned, plain = EventColumns(), EventColumns()
     decoder = BlockDecoder(learned)
-    for block in (usual, odd):
+    for block in (typical, odd):
         text = json.dumps(block)
         decoder.add(text.encode())
         BlockDecoder(plain).add_objects(json.loads(text, parse_float=Decimal))

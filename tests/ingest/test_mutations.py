@@ -82,7 +82,7 @@ LAYOUTS = {
     "ascend": json.dumps(ascend.events()).encode(),
     "gzip": gzip.compress(KINETO, mtime=0),
 }
-KEPT = Path(__file__).parents[1] / "reliability" / "corpus"
+CORPUS = Path(__file__).parents[1] / "reliability" / "corpus"
 SAMPLES = ("nvidia_smi_odd_lines", "nvidia_smi_monitor", "amd_smi_odd_lines", "dcgm_with_times")
 
 
@@ -178,7 +178,7 @@ def test_no_damage_crashes(layout: str, mutations: tuple[Mutation, ...], long: b
 def test_no_damage_to_samples_crashes(name: str, long: bool) -> None:
     chance = random.Random(name)
     for _ in range(LONG_ROUNDS if long else ROUNDS):
-        survives(mangle((KEPT / name).read_bytes(), BYTES, chance))
+        survives(mangle((CORPUS / name).read_bytes(), BYTES, chance))
 
 
 @pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout != "gzip"])

@@ -65,9 +65,9 @@ def test_training_continues_without_a_recording(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     pytest.importorskip("torch")
-    drawn = ModuleType("transformers")
-    drawn.TrainerCallback = object  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "transformers", drawn)
+    transformers = ModuleType("transformers")
+    transformers.TrainerCallback = object  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "transformers", transformers)
     monkeypatch.delitem(sys.modules, "torch_tb_profiler.training.hugging_face", raising=False)
     callback = ttp.trainer_callback(tmp_path, no_option_of_torch=1)
     with caplog.at_level(logging.WARNING, "torch_tb_profiler"):

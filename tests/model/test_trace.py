@@ -130,16 +130,16 @@ def test_requests_for_one_combination_compute_it_once() -> None:
 
 
 def test_a_name_mask_tests_only_the_given_codes() -> None:
-    asked: list[str] = []
+    computed: list[str] = []
 
     def is_step(text: str) -> str:
-        asked.append(text)
+        computed.append(text)
         return "step" * text.startswith("step")
 
     texts = ["step 1", "other", "step 2", "step 3"]
     assert name_mask(texts, is_step).tolist() == [True, False, True, True, False]
-    asked.clear()
+    computed.clear()
     among = np.array([2, NO_CODE, 1, 2, NO_CODE], np.int32)
     assert name_mask(texts, is_step, among).tolist() == [False, False, True, False, False]
-    assert asked == ["other", "step 2"]
+    assert computed == ["other", "step 2"]
     assert name_mask([], is_step, np.empty(0, np.int32)).tolist() == [False]

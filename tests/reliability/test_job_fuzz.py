@@ -31,5 +31,5 @@ def test_drawn_networks_are_what_their_operations_say(tmp_path: Path, long: bool
         [str(build_fuzzer("fuzz_network.c", tmp_path)), str(count), "1"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    drawn, disagree = (int(done.stdout.split()[place]) for place in (0, 2))
-    assert drawn == count and count // 4 < disagree < count
+    jobs, disagree = (int(done.stdout.split()[place]) for place in (0, 2))
+    assert jobs == count and count // 4 < disagree < count

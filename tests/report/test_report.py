@@ -153,9 +153,9 @@ def test_what_is_too_large_is_left_out_and_named(samples: Path) -> None:
         whole = collect(session, names, None, 10**9)
         small = collect(session, names, None, 60_000)
     assert sum(len(body) for _, body in small.answers) < 60_000
-    kept = {(path, str(params)) for path, params, _ in small.entries}
-    assert kept < {(path, str(params)) for path, params, _ in whole.entries}
-    assert ("view/overview", str(dict(zip(("run", "worker", "span"), names, strict=True)))) in kept
+    included = {(path, str(params)) for path, params, _ in small.entries}
+    assert included < {(path, str(params)) for path, params, _ in whole.entries}
+    assert ("view/overview", str(dict(zip(("run", "worker", "span"), names, strict=True)))) in included
     assert any("too large" in text for text in small.left_out)
     assert not any("too large" in text for text in whole.left_out)
 

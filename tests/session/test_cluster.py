@@ -146,15 +146,15 @@ def test_a_shared_cache_in_a_bucket(ranks: Path, tmp_path: Path, monkeypatch: py
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "worker"))
         with cluster(tmp_path, 2) as workers:
-            kept = settings(executor=workers.spec, cache_dir="s3://traces/kept/here")
+            shared_cache = settings(executor=workers.spec, cache_dir="s3://traces/kept/here")
             monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "first"))
-            with Session([Root(str(ranks))], kept) as session:
+            with Session([Root(str(ranks))], shared_cache) as session:
                 for key in load_all(session):
                     assert session.wait(key, PATIENCE)
                 expected = payloads(session)
         assert len(list((tmp_path / "first" / "torch-tb-profiler").glob("*.arrow"))) == RANKS
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "second"))
-        with Session([Root(str(ranks))], kept) as session:  # the cluster is gone by now
+        with Session([Root(str(ranks))], shared_cache) as session:  # the cluster is gone by now
             for key in load_all(session):
                 assert session.wait(key, PATIENCE)
             here = {entry.name.partition(".")[2] for entry in (tmp_path / "second").rglob("*.*")}

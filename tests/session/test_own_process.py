@@ -140,12 +140,12 @@ def test_the_only_trace_of_a_log_is_reduced_when_somebody_asks(
     with open_session(str(log), settings, own_process=True) as session:
         assert session.view("overview", wait=True, timeout=PATIENCE).payload and not queue.jobs
         assert _reductions(place) == set()
-        asked = session.view("distributed", wait=True, timeout=PATIENCE).payload
-    kept = _reductions(place)
-    assert asked and kept
+        payload = session.view("distributed", wait=True, timeout=PATIENCE).payload
+    reductions = _reductions(place)
+    assert payload and reductions
     with open_session(str(log), settings, own_process=True) as session:
-        assert session.view("distributed", wait=True, timeout=PATIENCE).payload == asked
-    assert _reductions(place) == kept
+        assert session.view("distributed", wait=True, timeout=PATIENCE).payload == payload
+    assert _reductions(place) == reductions
 
 
 def test_one_trace_of_several_is_reduced_when_it_is_loaded(log: Path, settings: Settings, queue: Queue) -> None:

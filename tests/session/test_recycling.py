@@ -74,8 +74,8 @@ print(_resident() - before)
 @pytest.mark.parametrize(("mode", "retained"), [("recycled", True), ("plain", False)])
 def test_columns_of_a_cached_trace_are_recycled_up_to_16_mb(mode: str, retained: bool) -> None:
     command = [sys.executable, "-c", OF_A_CACHED_TRACE, mode]
-    kept = int(subprocess.check_output(command, text=True, timeout=PATIENCE))
-    assert (kept >= 14) is retained
+    kept_bytes = int(subprocess.check_output(command, text=True, timeout=PATIENCE))
+    assert (kept_bytes >= 14) is retained
 
 
 AFTER_READING = """

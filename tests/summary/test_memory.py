@@ -20,8 +20,8 @@ Events = list[dict[str, Any]]
 
 
 def calls(*more: dict[str, Any], memory_of: str = FEW) -> Events:
-    drawn = [event(line) for line in CALLS.strip().splitlines()]
-    return [*drawn, *memory(memory_of), *more]
+    timeline = [event(line) for line in CALLS.strip().splitlines()]
+    return [*timeline, *memory(memory_of), *more]
 
 
 def failing(*devices: str, reserved: int = 4 * GIB) -> Events:
@@ -49,7 +49,7 @@ HELD = (
     "a limit of this process refused the request."
 )
 LEAK = "Memory may leak 1.00 MiB per step: blocks that code outside operators allocated in 5 of 5 steps are still "
-SAID = {
+SENTENCES = {
     "one device of two failed": ([failing("GPU1")], "1 allocation on GPU 1 ran out of memory.", [failing("GPU0")]),
     "one rank of two failed": (
         [calls(), failing("GPU0")],
@@ -90,9 +90,9 @@ SAID = {
 """What holds -> the ranks' events, the beginning of what is said, and the events where something else does."""
 
 
-@pytest.mark.parametrize("case", SAID)
+@pytest.mark.parametrize("case", SENTENCES)
 def test_it_is_said_where_it_holds_and_not_where_it_is_false(case: str, tmp_path: Path) -> None:
-    holds, start, other = SAID[case]
+    holds, start, other = SENTENCES[case]
     for name in ("holds", "other"):
         (tmp_path / name).mkdir()
     assert [line for line in read_headline(tmp_path / "holds", *holds) if line.startswith(start)]

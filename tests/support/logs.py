@@ -92,8 +92,8 @@ def expected_payloads(log: Path, settings: Settings) -> dict[tuple[str, str, str
 
 def settings(**changes: Any) -> Settings:
     """Settings under which even a small file is parsed as a large one, in this process."""
-    usual: dict[str, Any] = {"small_file_bytes": 0, "executor": "serial", "poll_seconds": 0.1}
-    return replace(Settings.from_environment(), **{**usual, **changes})
+    defaults: dict[str, Any] = {"small_file_bytes": 0, "executor": "serial", "poll_seconds": 0.1}
+    return replace(Settings.from_environment(), **{**defaults, **changes})
 
 
 @contextmanager

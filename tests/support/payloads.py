@@ -44,7 +44,7 @@ _EVENT = {"event": "2"}
 _KERNEL = {"event": "4"}
 _WINDOW = {"begin": "0", "end": "3000000"}
 _WAIT = {"device": "0", "at": "0", "until": "3000000", "category": "operator"}
-ASKED = (
+ASKS = (
     Ask("overview", "training"),
     Ask("overview/preview", "training"),
     Ask("overview/ranks", "job"),
@@ -161,7 +161,7 @@ def goldens() -> Iterator[tuple[str, str]]:
         write_runs(Path(folder))
         payloads: dict[str, dict[str, object]] = {}
         with open_session(folder) as session:
-            for slug, run, params in ASKED:
+            for slug, run, params in ASKS:
                 answer = session.view(slug, run, params=params, wait=True)
                 if answer.payload is None:
                     raise RuntimeError(f"{slug}: {answer.state}")

@@ -14,8 +14,8 @@ LOSS = [frame("loss", 40), frame("<module>", 4)]
 
 
 def block(size: int, state: str, frames: list[Any], requested: int | None = None) -> dict[str, Any]:
-    asked = {} if requested is None else {"requested_size": requested}
-    return {"address": 1, "size": size, "state": state, "frames": frames, **asked}
+    request = {} if requested is None else {"requested_size": requested}
+    return {"address": 1, "size": size, "state": state, "frames": frames, **request}
 
 
 def entry(action: str, size: int, time: int, frames: list[Any], **more: Any) -> dict[str, Any]:

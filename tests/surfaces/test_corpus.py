@@ -20,7 +20,7 @@ from torch_tb_profiler.views import SLUGS
 
 pytestmark = real_traces.MARKS
 
-ASKED: dict[str, Callable[[Surfaces, str, str], Payload]] = {
+ASK_BY_SURFACE: dict[str, Callable[[Surfaces, str, str], Payload]] = {
     "HTTP": Surfaces.http,
     "command line": Surfaces.command_line,
     "Python": Surfaces.python,
@@ -45,13 +45,13 @@ def session_answer(surfaces: Surfaces) -> Callable[[str, str], Payload]:
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-@pytest.mark.parametrize("surface", ASKED)
+@pytest.mark.parametrize("surface", ASK_BY_SURFACE)
 def test_every_surface_says_the_same_numbers(
     surfaces: Surfaces, session_answer: Callable[[str, str], Payload], surface: str, slug: str
 ) -> None:
     shown = 0
     for run in surfaces.log:
-        wanted, found = session_answer(slug, run), ASKED[surface](surfaces, slug, run)
+        wanted, found = session_answer(slug, run), ASK_BY_SURFACE[surface](surfaces, slug, run)
         if surface == "MCP":
             assert agrees(found, shorten(wanted)), run
         elif surface == "report" and isinstance(session_answer("overview", run), str):

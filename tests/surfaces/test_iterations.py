@@ -69,7 +69,7 @@ def command(*arguments: str) -> str:
 
 @pytest.mark.parametrize("run", ["vllm", "sglang", "ranks"])
 def test_answers_speak_of_iterations(log: Path, run: str) -> None:
-    spoken: dict[str, list[str]] = {}
+    phrases: dict[str, list[str]] = {}
     with open_session(str(log), Settings(cache_dir=str(log.parent / "cache")), own_process=True) as session:
         for tab in all_tabs():
             for view in tab.views:
@@ -79,20 +79,20 @@ def test_answers_speak_of_iterations(log: Path, run: str) -> None:
                 except ProfilerError:
                     continue  # needs a parameter, or this trace has nothing for it
                 if answer.payload is not None:
-                    spoken[view.slug] = list(texts(json.loads(answer.payload)))
+                    phrases[view.slug] = list(texts(json.loads(answer.payload)))
         tools = Tools(session)  # closes the session when it is collected
         event = session.view("trace/event", run, params={"event": "40"}, wait=True)
         assert event.payload is not None
-        spoken["trace/event"] = list(texts(json.loads(event.payload)))
-        spoken["agent"] = list(texts(json.loads(tools.view("overview", run))))
+        phrases["trace/event"] = list(texts(json.loads(event.payload)))
+        phrases["agent"] = list(texts(json.loads(tools.view("overview", run))))
         with pytest.raises(NotFoundError, match="iteration 'none'") as error:
             session.view("idle", run, params={"step": "none"}, wait=True)
-        spoken["error"] = [error.value.message, error.value.hint or ""]
-    assert {*SHOWN, "trace/event", "diff"} <= spoken.keys()
-    found = [(view, text) for view, joined in spoken.items() for text in joined if STEP.search(text)]
+        phrases["error"] = [error.value.message, error.value.hint or ""]
+    assert {*SHOWN, "trace/event", "diff"} <= phrases.keys()
+    found = [(view, text) for view, joined in phrases.items() for text in joined if STEP.search(text)]
     assert not found, found
-    joined = "\n".join(text for each in spoken.values() for text in each)
-    assert "average iteration" in joined and ("Iterations" in spoken["trace"])
+    joined = "\n".join(text for each in phrases.values() for text in each)
+    assert "average iteration" in joined and ("Iterations" in phrases["trace"])
 
 
 @pytest.mark.parametrize("run", ["vllm", "ranks"])
@@ -113,9 +113,9 @@ def test_what_an_engine_annotates_is_not_called_operators(log: Path, tmp_path: P
     with open_session(str(log), settings, own_process=True) as session:
         payload = session.view("overview", "vllm", wait=True).payload
     assert payload is not None
-    spoken = [each for each in texts(json.loads(payload)) if "on the host" in each or "the host runs" in each]
-    assert any("while the host runs annotated code" in each for each in spoken)
-    assert not any("operators on the host" in each or "runs operators" in each for each in spoken)
+    phrases = [each for each in texts(json.loads(payload)) if "on the host" in each or "the host runs" in each]
+    assert any("while the host runs annotated code" in each for each in phrases)
+    assert not any("operators on the host" in each or "runs operators" in each for each in phrases)
     out = StringIO()
     with redirect_stdout(out):
         assert main(["summary", str(log), "--run", "vllm"]) == 0

@@ -22,7 +22,7 @@ SEEDS = (0, 5, 227)
 SHOWN = [slug for slug in ("distributed", "critical_path/ranks", *RANK_VIEWS) if slug != "roofline"]
 """What people see: the simulation records no shapes, without which there is no roofline."""
 
-ASKED: dict[str, Callable[[Surfaces, str, str], Payload]] = {
+ASK_BY_SURFACE: dict[str, Callable[[Surfaces, str, str], Payload]] = {
     "HTTP": Surfaces.http,
     "command line": Surfaces.command_line,
     "Python": Surfaces.python,
@@ -58,10 +58,10 @@ def test_the_session_answers_what_is_judged(job: tuple[JobSurfaces, Surfaces]) -
         assert surfaces.answered(slug, "job") == answers_judged(judged, slug), slug
 
 
-@pytest.mark.parametrize("surface", ASKED)
+@pytest.mark.parametrize("surface", ASK_BY_SURFACE)
 def test_every_surface_answers_what_is_judged(job: tuple[JobSurfaces, Surfaces], surface: str) -> None:
     judged, surfaces = job
     for slug in sorted({*SHOWN} & {*SLUGS}):
-        found, wanted = ASKED[surface](surfaces, slug, "job"), answers_judged(judged, slug)
+        found, wanted = ASK_BY_SURFACE[surface](surfaces, slug, "job"), answers_judged(judged, slug)
         same = agrees(found, shorten(wanted)) if surface == "MCP" else found == wanted
         assert same and not isinstance(found, str), slug

@@ -22,7 +22,7 @@ from torch_tb_profiler.views import all_tabs
 
 ROOT = Path(__file__).parents[2]
 BUSY, UTILIZATION = 0.955, 0.6
-SPOKEN = re.compile(r"\b(busy|utilization)\b", re.IGNORECASE)
+BUSY_WORDS = re.compile(r"\b(busy|utilization)\b", re.IGNORECASE)
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +92,8 @@ def payload_fields() -> Iterator[tuple[str, str]]:
 
 
 def test_each_field_with_one_of_the_words_is_known() -> None:
-    spoken = {each for each in payload_fields() if re.search(r"busy|utilization", each[1])}
-    assert spoken == set(FIELDS)
+    fields = {each for each in payload_fields() if re.search(r"busy|utilization", each[1])}
+    assert fields == set(FIELDS)
 
 
 @pytest.mark.parametrize("field", [field for field, figure in FIELDS.items() if not isinstance(figure, str)])
@@ -161,7 +161,7 @@ def test_each_label_of_the_page_with_one_of_the_words_is_known() -> None:
         if ".test." in path.name or "api" in path.parts:
             continue
         for quoted in re.findall(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`", path.read_text(encoding="utf-8")):
-            if SPOKEN.search(quoted) and len(quoted) < 50:
+            if BUSY_WORDS.search(quoted) and len(quoted) < 50:
                 labels.add(quoted[1:-1])
     assert labels == set(SCREEN)
 

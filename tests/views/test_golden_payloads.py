@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.support.payloads import ASKED, GOLDEN, goldens
+from tests.support.payloads import ASKS, GOLDEN, goldens
 from torch_tb_profiler.views import all_tabs
 
 LARGEST = 60_000  # bytes of a file
@@ -15,4 +15,4 @@ def test_the_payloads_that_the_page_is_tested_with_are_fresh() -> None:
 
 def test_every_view_is_among_them() -> None:
     views = {view.slug for tab in all_tabs() for view in tab.views}
-    assert {ask.slug for ask in ASKED} == views, "add an Ask to tests/support/payloads.py"
+    assert {ask.slug for ask in ASKS} == views, "add an Ask to tests/support/payloads.py"

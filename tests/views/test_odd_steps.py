@@ -146,8 +146,11 @@ NOTE = "Most of that is communication; one rank's file can't tell transfer from 
 
 @pytest.mark.parametrize("slug", ["overview", "idle", "critical_path"])
 def test_a_rank_alone_does_not_say_whether_an_odd_step_waits_or_transfers(slug: str) -> None:
-    said = words(ask(late_in(3).trace(0), slug)["explanation"])
-    assert f"20.0 ms more than a typical step (6.06 ms), mostly in NCCL AllReduce Sum f32 RING LL. {NOTE}" in said
+    explanation = words(ask(late_in(3).trace(0), slug)["explanation"])
+    assert (
+        f"20.0 ms more than a typical step (6.06 ms), mostly in NCCL AllReduce Sum f32 RING LL. {NOTE}"
+        in explanation
+    )
     assert NOTE not in words(ask(late_in(3).trace(1), slug)["explanation"])  # the late one computes
 
 

@@ -27,7 +27,7 @@ def draw_training(*pauses: int, inside: str = "") -> Trace:
     return draw("\n".join(rows))
 
 
-SAID = "Between the first step and the last, {} of the time is outside of steps ({}). "
+SENTENCE = "Between the first step and the last, {} of the time is outside of steps ({}). "
 
 
 @pytest.mark.parametrize("slug", ["overview", "idle"])
@@ -35,19 +35,21 @@ def test_an_evaluation_between_two_steps_is_named(slug: str) -> None:
     """Four steps of 10 ms, and 40 ms after the second: half of 80 ms."""
     trace = draw_training(0, 40_000, 0, 0, inside="host user_annotation evaluate")
     text = words(ask(trace, slug)["explanation"])
-    assert SAID.format("50%", "40.0 ms, mostly in evaluate") in text, text
+    assert SENTENCE.format("50%", "40.0 ms, mostly in evaluate") in text, text
     assert "It follows step 1; averages of steps don't count it." in text
 
 
 def test_of_several_stretches_the_longest_is_placed() -> None:
     trace = draw_training(10_000, 20_000, 10_000, 0, inside="host user_annotation evaluate")
     text = words(ask(trace, "overview")["explanation"])
-    assert SAID.format("50%", "40.0 ms, mostly in evaluate") + "The longest stretch follows step 1;" in text
+    assert SENTENCE.format("50%", "40.0 ms, mostly in evaluate") + "The longest stretch follows step 1;" in text
 
 
 def test_a_pause_in_which_nothing_is_recorded_has_no_name() -> None:
     """The loop contains the pause as well, but is no cause of it."""
-    assert SAID.format("50%", "40.0 ms") in words(ask(draw_training(0, 40_000, 0, 0), "overview")["explanation"])
+    assert SENTENCE.format("50%", "40.0 ms") in words(
+        ask(draw_training(0, 40_000, 0, 0), "overview")["explanation"]
+    )
 
 
 @pytest.mark.parametrize("pauses", [(0, 0, 0, 0), (0, 1500, 0, 0), (0, 0, 0, 40_000)])

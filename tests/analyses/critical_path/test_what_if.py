@@ -47,8 +47,8 @@ def test_targets_summed_together_are_those_summed_alone(seed: int) -> None:
     )
     # From before the first point to after the last; some intervals touch, and some hold several points.
     borders = np.unique(random.integers(-100_000, 1_500_000, random.integers(2, 60)))
-    kept = random.random(len(borders) - 1) < 0.7
-    begin, end = borders[:-1][kept], borders[1:][kept]
+    recorded = random.random(len(borders) - 1) < 0.7
+    begin, end = borders[:-1][recorded], borders[1:][recorded]
     part = random.integers(-1, 4, len(begin)).astype(np.int32)
     lists = [[0], [1, 2], [2], []]
     together = host_time_targets(trace, Intervals(begin, end), part, lists)

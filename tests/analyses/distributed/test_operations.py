@@ -234,13 +234,13 @@ def tables(draw: st.DrawFn, longest: int = 2**33) -> Operations:
 
 
 @given(st.lists(tables(), max_size=4))
-def test_unpacking_restores_every_bit(drawn: list[Operations]) -> None:
-    packed = [pack_operations(table) for table in drawn]
-    for table, rank in zip(drawn, packed, strict=True):
+def test_unpacking_restores_every_bit(examples: list[Operations]) -> None:
+    packed = [pack_operations(table) for table in examples]
+    for table, rank in zip(examples, packed, strict=True):
         assert unpack_operations(rank).tobytes() == table.tobytes()
         assert len(rank) == len(table)
     concatenated = concatenate_operations(packed)
-    expected = np.concatenate([np.zeros(0, OPERATION), *drawn])
+    expected = np.concatenate([np.zeros(0, OPERATION), *examples])
     last = len(expected) - 1
     for name, column in concatenated.columns.items():
         for rows in (np.array([last, 0]), expected["start"] != ABSENT, slice(1, None), last) if last >= 0 else ():

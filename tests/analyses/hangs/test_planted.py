@@ -16,8 +16,8 @@ FAULTS: tuple[Fault, ...] = ("stop", "wrong_op", "wrong_size", "skip", "swap")
 
 
 def hung_jobs(fault: Fault) -> list[tuple[int, PlantedJob]]:
-    drawn = [(seed, draw_job(seed, fault)) for seed in range(examples(SEEDS))]
-    return [(seed, planted) for seed, planted in drawn if planted is not None]
+    drawings = [(seed, draw_job(seed, fault)) for seed in range(examples(SEEDS))]
+    return [(seed, planted) for seed, planted in drawings if planted is not None]
 
 
 def is_fair(found: HangVerdict, planted: PlantedJob, lost: set[int]) -> bool:
@@ -77,8 +77,8 @@ def test_a_rank_that_stopped_is_always_found() -> None:
 def test_most_other_faults_are_found_where_most_ranks_agree() -> None:
     for fault in FAULTS[1:3]:
         verdicts = [(diagnose(planted.job.dumps()).verdict, planted.culprit) for _, planted in hung_jobs(fault)]
-        told = [found.culprits == (culprit,) for found, culprit in verdicts if found.reason != "no_majority"]
-        assert sum(told) > 0.95 * len(told)
+        correct = [found.culprits == (culprit,) for found, culprit in verdicts if found.reason != "no_majority"]
+        assert sum(correct) > 0.95 * len(correct)
 
 
 def test_a_job_without_a_fault_accuses_nobody() -> None:

@@ -9,12 +9,12 @@ from tests.support.traces import draw
 from torch_tb_profiler.model.trace import Trace
 
 
-def late_host(meanwhile: str) -> Trace:
+def late_host(host_slice: str) -> Trace:
     """Draw a device that idles from 20 to 82 us: the next launch begins at 70, ends at 80, arrives at 82."""
     return draw(f"""
     host  cuda_runtime  cudaLaunchKernel   2   4  correlation=1
     gpu0  kernel        first             10  10  correlation=1 stream=7
-    {meanwhile}
+    {host_slice}
     host  cuda_runtime  cudaLaunchKernel  70  10  correlation=2
     gpu0  kernel        second            82  18  correlation=2 stream=7
     """)
@@ -25,7 +25,7 @@ BEFORE = [(4.0, "launch_call", "cudaLaunchKernel"), (4.0, "launch_latency", "cud
 
 
 @pytest.mark.parametrize(
-    ("meanwhile", "cause", "subject"),
+    ("host_slice", "cause", "subject"),
     [
         ("host cpu_op aten::mm 15 55", "operator", "aten::mm"),
         ("host python_function train.py(3):~step 15 55", "python", "train.py(3): step"),
@@ -52,8 +52,8 @@ BEFORE = [(4.0, "launch_call", "cudaLaunchKernel"), (4.0, "launch_latency", "cud
         ),
     ],
 )
-def test_what_the_host_is_in_while_it_has_not_submitted(meanwhile: str, cause: str, subject: str) -> None:
-    found = idle(late_host(meanwhile))
+def test_what_the_host_is_in_while_it_has_not_submitted(host_slice: str, cause: str, subject: str) -> None:
+    found = idle(late_host(host_slice))
     assert found[-3:] == [(50.0, cause, subject), *LAUNCH]
 
 

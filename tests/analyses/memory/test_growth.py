@@ -67,10 +67,14 @@ def test_blocks_of_three_steps_that_outlive_two_are_a_leak(blocks: list[tuple[in
     change = grown(*blocks)
     assert change.growing
     (holder,) = change.holders
-    kept = [block for block in blocks if block[1] < 0]
-    assert (holder.name, holder.growth, holder.blocks) == ("aten::keep", len(kept) * 10 * MIB, len(kept))
-    assert holder.born == len({born for born, _, _ in kept})
-    assert holder.live.tolist() == [sum(10 * MIB for born, _, _ in kept if born <= i) for i in range(6)]
+    unreleased = [block for block in blocks if block[1] < 0]
+    assert (holder.name, holder.growth, holder.blocks) == (
+        "aten::keep",
+        len(unreleased) * 10 * MIB,
+        len(unreleased),
+    )
+    assert holder.born == len({born for born, _, _ in unreleased})
+    assert holder.live.tolist() == [sum(10 * MIB for born, _, _ in unreleased if born <= i) for i in range(6)]
 
 
 @pytest.mark.parametrize("blocks", NONE.values(), ids=NONE)

@@ -44,8 +44,8 @@ def events(draw: Any) -> dict[str, Any]:
 
 
 @given(st.lists(events(), min_size=1, max_size=25))
-def test_times_add_up_in_any_trace(drawn: list[dict[str, Any]]) -> None:
-    trace = read(drawn)
+def test_times_add_up_in_any_trace(generated: list[dict[str, Any]]) -> None:
+    trace = read(generated)
     model = modules(trace)
     times = module_times(trace, model)
     durations = event_ends(trace) - trace.events.start

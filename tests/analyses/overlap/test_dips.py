@@ -24,7 +24,7 @@ from torch_tb_profiler.views.overlap.wording import dips_headline
 
 COUNT = 40
 DIPS = (5, 12, 19, 26, 33)
-USUAL, LOW = 2100, 1300
+TYPICAL, LOW = 2100, 1300
 
 
 def dips(
@@ -54,10 +54,10 @@ OVERLAP = spread(DIPS, 30, 60)
 
 
 def test_dips_with_a_low_clock_are_strong_evidence_of_throttling() -> None:
-    found = dips(OVERLAP, spread((*DIPS, 20), LOW, USUAL))
+    found = dips(OVERLAP, spread((*DIPS, 20), LOW, TYPICAL))
     (clock,) = found.signals
     assert (clock.dips_with, clock.dips, clock.others_with, clock.others) == (5, 5, 1, 35)
-    assert (clock.dip_value, clock.other_value, clock.stretches) == (LOW, USUAL, 5)
+    assert (clock.dip_value, clock.other_value, clock.stretches) == (LOW, TYPICAL, 5)
     assert clock.strength == "strong"
     assert headline(found) == (
         "Strong evidence that dips in overlap coincide with throttling: the clock is low in 5 of 5 dips, "
@@ -67,7 +67,7 @@ def test_dips_with_a_low_clock_are_strong_evidence_of_throttling() -> None:
 
 def test_a_clock_that_is_as_often_low_elsewhere_is_no_evidence() -> None:
     """Falsifies the rule that any low clock in a dip is throttling."""
-    found = dips(OVERLAP, [LOW if step % 2 else USUAL for step in range(COUNT)])
+    found = dips(OVERLAP, [LOW if step % 2 else TYPICAL for step in range(COUNT)])
     assert found.signals[0].dips_with == 3 and found.signals[0].strength == "none"
     assert headline(found) == (
         "Overlap dips in 5 of 40 iterations, but not together with unusual readings: clock."
@@ -76,33 +76,33 @@ def test_a_clock_that_is_as_often_low_elsewhere_is_no_evidence() -> None:
 
 def test_one_long_stretch_is_a_single_event_and_weak_evidence() -> None:
     at = range(20, 28)
-    found = dips(spread(at, 30, 60), spread(at, LOW, USUAL))
+    found = dips(spread(at, 30, 60), spread(at, LOW, TYPICAL))
     assert found.signals[0].chance < 1e-6 and found.signals[0].stretches == 1
     assert found.signals[0].strength == "weak"
     assert headline(found).startswith("Weak evidence that")
 
 
 def test_a_higher_clock_in_dips_is_no_throttling() -> None:
-    assert dips(OVERLAP, spread(DIPS, USUAL + 900, USUAL)).signals[0].strength == "none"
+    assert dips(OVERLAP, spread(DIPS, TYPICAL + 900, TYPICAL)).signals[0].strength == "none"
 
 
 def test_a_low_clock_in_few_of_the_dips_does_not_explain_them() -> None:
     many = tuple(range(1, 40, 2))
-    found = dips(spread(many, 30, 60), spread(many[:8], LOW, USUAL))
+    found = dips(spread(many, 30, 60), spread(many[:8], LOW, TYPICAL))
     assert found.signals[0].chance < 0.01 and found.signals[0].strength == "none"
 
 
 @pytest.mark.parametrize(
-    ("name", "unusual", "usual", "wanted"),
+    ("name", "unusual", "typical", "wanted"),
     [
         ("Temperature (Sensor junction) (C)", 98, 90, "heat: the GPU is hotter in 5 of 5 dips"),
         ("GPU Memory Allocated (VRAM%)", 96, 80, "memory pressure: memory is nearly full in 5 of 5 dips"),
     ],
 )
-def test_heat_and_full_memory_are_named_as_such(name: str, unusual: int, usual: int, wanted: str) -> None:
-    assert wanted in headline(dips(OVERLAP, spread(DIPS, unusual, usual), name=name))
+def test_heat_and_full_memory_are_named_as_such(name: str, unusual: int, typical: int, wanted: str) -> None:
+    assert wanted in headline(dips(OVERLAP, spread(DIPS, unusual, typical), name=name))
     below = {"Temperature (Sensor junction) (C)": 94, "GPU Memory Allocated (VRAM%)": 94}[name]
-    assert dips(OVERLAP, spread(DIPS, below, usual), name=name).signals[0].dips_with == 0
+    assert dips(OVERLAP, spread(DIPS, below, typical), name=name).signals[0].dips_with == 0
 
 
 def test_unknown_reasons_are_named() -> None:
@@ -112,7 +112,7 @@ def test_unknown_reasons_are_named() -> None:
     )
     # Two ranks, eight GPUs: rank 0 may be on any of them.
     assert "lists 8 GPUs, and which one a rank used isn't recorded" in headline(
-        dips(OVERLAP, spread(DIPS, LOW, USUAL), gpus=8)
+        dips(OVERLAP, spread(DIPS, LOW, TYPICAL), gpus=8)
     )
     assert "neither clock, temperature nor memory" in headline(
         dips(OVERLAP, spread(DIPS, 100, 300), name="Average Graphics Package Power (W)")

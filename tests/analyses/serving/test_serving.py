@@ -130,8 +130,8 @@ def test_each_planted_fault_is_a_stall_and_nothing_else_is(load: Workload, cause
 def test_a_prefill_stalls_only_requests_that_were_running() -> None:
     trace, truth = serve(BLOCKING)
     stalls = [stall for stall in serving_stalls(trace) if stall.cause == "prefill_blocks_decode"]
-    usual = np.median([each["busy"] for each in truth.iterations if each["phase"] == "decode"])
-    assert stalls and all(truth.iterations[stall.iteration]["busy"] > 3 * usual for stall in stalls)
+    typical = np.median([each["busy"] for each in truth.iterations if each["phase"] == "decode"])
+    assert stalls and all(truth.iterations[stall.iteration]["busy"] > 3 * typical for stall in stalls)
     assert all(stall.requests for stall in stalls)
     alone = serve(replace(BLOCKING, requests=1))[0]
     assert not [stall for stall in serving_stalls(alone) if stall.cause == "prefill_blocks_decode"]
@@ -241,8 +241,8 @@ def test_one_stall_does_not_speak_for_all_iterations(share: str, stall: str) -> 
     assert verdict.once[0].lost_ns == pytest.approx(300_000_000, rel=0.01)
     assert verdict.lost_share == pytest.approx(healthy.lost_share, rel=0.05)
     assert healthy.once == ()
-    usual = {each.kind: each.gain_share for each in serving_advice(serve(HEALTHY)[0])}
-    assert {each.kind: each.gain_share for each in serving_advice(trace)} == pytest.approx(usual, rel=0.2)
+    typical = {each.kind: each.gain_share for each in serving_advice(serve(HEALTHY)[0])}
+    assert {each.kind: each.gain_share for each in serving_advice(trace)} == pytest.approx(typical, rel=0.2)
 
 
 @pytest.mark.parametrize(("count", "bottleneck"), [(4, "device"), (5, "host_scheduler")])

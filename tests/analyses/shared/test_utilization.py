@@ -94,10 +94,10 @@ def test_computing_is_parted_from_waiting_in_collectives() -> None:
 
 
 def test_a_device_is_used_as_in_the_typical_steps() -> None:
-    usual, odd = (
+    typical, odd = (
         utilizations(Simulation(ddp(2), steps=6, syncs=True, odd=each).run().trace(0))[0]
         for each in (None, (3, 200_000.0))
     )
-    assert usual.utilization is not None and usual.computing is not None
-    assert odd.utilization == pytest.approx(usual.utilization, abs=0.01)
-    assert odd.computing == pytest.approx(usual.computing, abs=0.01)
+    assert typical.utilization is not None and typical.computing is not None
+    assert odd.utilization == pytest.approx(typical.utilization, abs=0.01)
+    assert odd.computing == pytest.approx(typical.computing, abs=0.01)

@@ -34,8 +34,8 @@ def slices(count: int) -> str:
 @pytest.mark.parametrize("count", [1, 400])
 def test_a_tile_from_columns_is_the_tile_from_the_trace(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(levels, "MIN_BOXES_PER_LEVEL", 20)  # few slices, and yet several levels
-    drawn = slices(count)
-    trace, again = draw(drawn), draw(drawn)
+    trace_slices = slices(count)
+    trace, again = draw(trace_slices), draw(trace_slices)
     restore_tiles(again, tile_columns(trace))
     monkeypatch.setattr(layout, "_arrange", lambda *_: pytest.fail("the lanes were derived again"))
     assert len(pyramid(again, lanes, False)) == len(pyramid(trace, lanes, False)) >= min(count // 100, 3)

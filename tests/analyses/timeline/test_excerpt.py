@@ -120,8 +120,8 @@ def test_real_traces_are_the_same_after_a_whole_cut(corpus: Path) -> None:
         with path.open("rb") as stream:
             trace = read_trace(stream)
         again = read_bytes(b"".join(write_excerpt(trace, ExcerptRange())))
-        kept = len(again.events)
-        assert len(trace.events) - kept <= 60, run  # flow events without their other end
+        event_count = len(again.events)
+        assert len(trace.events) - event_count <= 60, run  # flow events without their other end
         for phase in "XBiCM":
             for name in ("start", "duration"):
                 before = getattr(trace.events, name)[trace.events.phase == ord(phase)] + trace.trace_start_ns

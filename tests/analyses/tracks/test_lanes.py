@@ -45,14 +45,14 @@ def test_slices_nest_and_overlap_gets_a_side_lane() -> None:
     assert layout.root.tolist() == [True, False, False, True]
 
 
-DRAWN = st.lists(
+SLICES = st.lists(
     st.tuples(st.sampled_from(["host", "host2"]), st.sampled_from(["cpu_op", "python_function"]),
               st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=14,
 )  # fmt: skip
 
 
 @settings(max_examples=150, deadline=None)
-@given(DRAWN, st.booleans())
+@given(SLICES, st.booleans())
 def test_lanes_are_counted_as_they_are_arranged_by_functions_in_c_as_well(
     drawing: list[tuple[str, str, int, int]], python: bool
 ) -> None:

@@ -119,8 +119,8 @@ def test_a_cause_has_one_title_in_every_view_and_its_page_of_the_documentation()
     assert {cause: CATEGORY_TITLES[cause] for cause in CAUSE_TITLES} == CAUSE_TITLES
     page = (PAGE.parents[1] / "docs" / "views" / "idle.md").read_text()
     rows = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", page.partition("## Causes")[2].partition("## More")[0], re.M)
-    told = [title for row in rows for title in re.split(r"; ", row)]
-    assert {*CAUSE_TITLES.values()} <= {*told}
+    shown_titles = [title for row in rows for title in re.split(r"; ", row)]
+    assert {*CAUSE_TITLES.values()} <= {*shown_titles}
 
 
 def test_a_pipe_gets_all_rows_without_bars(payloads: dict[tuple[str, str], dict[str, Any]]) -> None:

@@ -32,8 +32,10 @@ def count_pictures(frame: Tab, least: int) -> int:
     buttons = frame.get_by_title("Save the chart as SVG")
 
     def counts() -> tuple[int, int]:
-        drawn = [buttons.nth(i).locator(PANEL).locator("[data-picture]").count() for i in range(buttons.count())]
-        return len(drawn), sum(map(bool, drawn))
+        picture_counts = [
+            buttons.nth(i).locator(PANEL).locator("[data-picture]").count() for i in range(buttons.count())
+        ]
+        return len(picture_counts), sum(map(bool, picture_counts))
 
     return until(counts, lambda found: found[0] >= least and found[0] == found[1])[0]
 

@@ -21,9 +21,9 @@ def labels(frame: Tab) -> list[str]:
 @pytest.mark.parametrize(("width", "theme"), [(900, "light"), (1440, "dark")])
 def test_each_engine_of_a_card_has_a_lane(open_page: Open, width: int, theme: str) -> None:
     _, frame = open_page(width=width, height=1200, theme=theme, view="trace", run="u_gaudi")
-    drawn = labels(frame)
+    shown = labels(frame)
     for lane in {f"{gaudi.NAMES[node.type]} {node.engine}" for node in gaudi.STEP}:
-        assert any(lane in each for each in drawn), (lane, drawn)
+        assert any(lane in each for each in shown), (lane, shown)
     expect_fits(frame)
 
 

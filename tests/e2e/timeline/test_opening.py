@@ -84,8 +84,8 @@ def opens(page: Page, address: str, log: Path, run: str) -> None:
             lanes = tracks[label["track"]]["depth"]
             if lanes > LANES and label["lanes"] < lanes:
                 assert (label["lanes"], f"+{lanes - LANES}" in label["text"]) == (LANES, True), label
-    asked = parse_qs(urlsplit(until_heard(page, lambda: strip)[-1]).query)["tracks"][0].split(",")
-    assert {int(track) for track in asked} <= {label["track"] for label in labels}, "it is drawn in the strip"
+    requested = parse_qs(urlsplit(until_heard(page, lambda: strip)[-1]).query)["tracks"][0].split(",")
+    assert {int(track) for track in requested} <= {label["track"] for label in labels}, "it is drawn in the strip"
 
 
 def tracks_of(log: Path, run: str) -> dict[int, dict[str, Any]]:

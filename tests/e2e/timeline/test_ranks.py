@@ -50,9 +50,9 @@ def test_each_rank_has_a_lane_of_computation_and_one_of_communication(new_page: 
     tracks = page.get_by_role("button", name=re.compile("^Tracks"))
     shown, among = map(int, re.findall(r"\d+", tracks.inner_text()))
     assert shown == 2 * len(RANKS) + 1 < among
-    drawn = page.locator("[data-part=legend] > span")
-    expect(drawn).to_have_count(2)
-    assert {text.strip() for text in drawn.all_inner_texts()} == {"Kernel", "Communication"}
+    entries = page.locator("[data-part=legend] > span")
+    expect(entries).to_have_count(2)
+    assert {text.strip() for text in entries.all_inner_texts()} == {"Kernel", "Communication"}
 
 
 def selects_and_marks(page: Page) -> None:

@@ -155,8 +155,8 @@ def test_a_filter_by_origin_keeps_launched_kernels_apart() -> None:
     rows = rows_of_kind(trace, Kind.KERNEL)
     conditions = {"gemm": KernelFilter(origin="known"), "lost": KernelFilter(origin="unknown")}
     for name, condition in conditions.items():
-        kept = filter_device_work(trace, rows, condition)
-        assert [trace.strings[int(trace.events.name[row])] for row in kept] == [name]
+        passing = filter_device_work(trace, rows, condition)
+        assert [trace.strings[int(trace.events.name[row])] for row in passing] == [name]
 
 
 @pytest.mark.skipif(not CASES.is_dir(), reason="TRACE_CORPUS holds no kernel_identity")

@@ -260,10 +260,10 @@ def test_overview(opened: OpenedProducer) -> None:
 
 def test_operators(opened: OpenedProducer) -> None:
     table = opened.view("operators")
-    drawn = [each for each in opened.slices if each["cat"] == "cpu_op"]
+    shown = [each for each in opened.slices if each["cat"] == "cpu_op"]
     launched = {each["args"].get("correlation"): each for each in opened.slices if "runtime" in each["cat"]}
     expected = {}
-    for each in drawn:
+    for each in shown:
         calls = [call for call in launched.values() if _us(each) <= _us(call) < _us(each) + each["dur"]]
         numbers = {call["args"]["correlation"] for call in calls}
         work = [e for e in opened.slices if opened.producer.role(e) and e["args"].get("correlation") in numbers]
@@ -313,8 +313,8 @@ def test_memory(opened: OpenedProducer) -> None:
 
 def test_counters_of_the_file(opened: OpenedProducer) -> None:
     tracks = [each for each in opened.view("trace")["tracks"] if each["kind"] == "counter" and not each["role"]]
-    drawn = {name: (len(values), min(values), max(values)) for name, values in opened.producer.counters.items()}
-    assert {each["name"]: (each["samples"], each["low"], each["high"]) for each in tracks} == drawn
+    shown = {name: (len(values), min(values), max(values)) for name, values in opened.producer.counters.items()}
+    assert {each["name"]: (each["samples"], each["low"], each["high"]) for each in tracks} == shown
 
 
 def test_communication(opened: OpenedProducer) -> None:

@@ -60,7 +60,7 @@ def _aorta() -> Trace:
     return read_bytes("\n".join(map(json.dumps, lines)).encode())
 
 
-DRAWN: dict[str, tuple[Callable[[], Trace], set[str]]] = {
+TRACES: dict[str, tuple[Callable[[], Trace], set[str]]] = {
     "PyTorch, host": (_of(PYTORCH, HOST), PYTORCH_OPTIONS | CUDA_OPTIONS),
     "PyTorch, device": (_of(PYTORCH, KERNEL), PYTORCH_OPTIONS | CUDA_OPTIONS),
     "XPU": (_of(PYTORCH, "host xpu_runtime urEnqueueKernelLaunch 0 5", KERNEL), PYTORCH_OPTIONS | CUDA_OPTIONS),
@@ -98,9 +98,9 @@ def all_texts(trace: Trace) -> str:
     return "\n".join(texts)
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", TRACES)
 def test_no_reason_names_an_option_that_the_profiler_lacks(name: str) -> None:
-    make, known = DRAWN[name]
+    make, known = TRACES[name]
     trace = make()
     named = set(OPTION.findall(all_texts(trace)))
     if trace.producer == COMPOSER:
@@ -122,7 +122,7 @@ def test_every_topic_has_a_clause_in_the_terms_of_its_producer(producer: str) ->
 
 
 def test_the_option_for_memory_is_that_of_the_profiler() -> None:
-    options = {name: recording_option(make(), "memory") for name, (make, _) in DRAWN.items()}
+    options = {name: recording_option(make(), "memory") for name, (make, _) in TRACES.items()}
     assert options["PyTorch, host"] == options["Gaudi"] == "`profile(profile_memory=True)`"
     assert options["Composer"] == "`Profiler(torch_prof_profile_memory=True)`"
     assert options["Ascend"].startswith("Ascend's profiler keeps memory out of the trace")

@@ -110,10 +110,10 @@ def test_two_processes_are_one_job(opened: OpenedRun) -> None:
         latency = sum(each.end - each.start for each in talk)
         expected[str(7 + rank)] = ("nccl:all_reduce", latency, latency - hidden)
     assert times == expected
-    spoken = " ".join(phrase["text"] for phrase in (*found["headline"], *found["explanation"]))
-    assert ("rank 1" in spoken.lower()) == known
-    assert ("worker 8" in spoken.lower()) == (not known)
-    assert "rank 8" not in spoken.lower()
+    sentences = " ".join(phrase["text"] for phrase in (*found["headline"], *found["explanation"]))
+    assert ("rank 1" in sentences.lower()) == known
+    assert ("worker 8" in sentences.lower()) == (not known)
+    assert "rank 8" not in sentences.lower()
 
 
 def test_memory_of_the_driver_is_not_rank_run(opened: OpenedRun) -> None:

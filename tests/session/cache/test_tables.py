@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.payloads import ASKED, Ask, write_runs
+from tests.support.payloads import ASKS, Ask, write_runs
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache, tables
@@ -40,7 +40,7 @@ def _small_traces_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked() -> list[Ask]:
-    asks = [ask for ask in ASKED if isinstance(find_view(ask.slug), TraceView)]
+    asks = [ask for ask in ASKS if isinstance(find_view(ask.slug), TraceView)]
     slugs = [tab.slug for tab in all_tabs() if isinstance(tab.view, TraceView)]
     return [*asks, *(Ask(slug, f"sample_{name}") for name in NAMES for slug in slugs)]
 

@@ -65,7 +65,7 @@ def test_columns_agree(functions: JobFunctions, seed: int) -> None:
     number[number == count // 2] = 0  # one number that doesn't occur
     values = rng.integers(-(2**62), 2**62, LENGTH)
     ordered = np.sort(rng.choice(values, LENGTH // 2))
-    asked = np.sort(values) + rng.integers(-2, 3, LENGTH) if seed % 3 else values
+    queries = np.sort(values) + rng.integers(-2, 3, LENGTH) if seed % 3 else values
     backwards = rng.random(LENGTH) < 0.2
     groups, ascending = group(number), np.sort(rng.integers(0, LENGTH, LENGTH)).astype(np.int32)
     equal = rng.integers(0, 20, LENGTH)
@@ -77,8 +77,8 @@ def test_columns_agree(functions: JobFunctions, seed: int) -> None:
             dense_codes(number, number[::-1])[0].tolist(),
             ordinals(backwards, number, number % 2).tolist(),
             stable_order(number).tolist(),
-            search_sorted(ordered, asked, "left").tolist(),
-            search_sorted(ordered, asked, "right").tolist(),
+            search_sorted(ordered, queries, "left").tolist(),
+            search_sorted(ordered, queries, "right").tolist(),
             sums_by_number(number, values >> 20, count).tolist(),
             group(number).first.tolist(),
             count_pairs(groups, groups.order(), ascending, LENGTH).tolist(),
@@ -142,12 +142,12 @@ def test_arguments_and_codes_agree(functions: JobFunctions, kind: ArgKind) -> No
     values = rng.integers(0, 3, len(rows)).astype({"int": np.int64, "float": np.float64}.get(kind, np.int32))
     column = ArgColumn(kind, rows, values, ["1", "x", "2"])
     trace = replace(draw("host cpu_op aten::mm 0 10"), args={"key": column})
-    asked = rng.permutation(LENGTH).astype(np.int32), np.arange(LENGTH, dtype=np.int32)
+    queries = rng.permutation(LENGTH).astype(np.int32), np.arange(LENGTH, dtype=np.int32)
     codes = rng.integers(NO_CODE, 900, LENGTH).astype(np.int32)
 
     def results() -> list[str]:
         found: list[object] = [distinct_codes(codes), distinct_codes(codes.astype(np.int64))]
-        for wanted in asked:
+        for wanted in queries:
             given, texts = trace.arg_codes("key", wanted)
             found += [
                 trace.arg_int("key", wanted).tolist(),

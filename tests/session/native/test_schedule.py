@@ -89,10 +89,10 @@ def test_replays_slack_and_states_agree(functions: ScheduleFunctions, picture: s
     trace = draw(picture)
     graph, random = schedule(trace), np.random.default_rng(1)
     duration = graph.items.end - graph.items.start
-    kept = random.random((4, len(graph.step))), random.random((4, len(duration)))
-    kept[0][0] = kept[1][0] = 1
+    factors = random.random((4, len(graph.step))), random.random((4, len(duration)))
+    factors[0][0] = factors[1][0] = 1
     step, durations = (
-        (share * values).astype(np.int64) for share, values in zip(kept, (graph.step, duration), strict=True)
+        (share * values).astype(np.int64) for share, values in zip(factors, (graph.step, duration), strict=True)
     )
     removed = random.random((4, len(graph.edges.target))) < 0.3
     removed[0] = False

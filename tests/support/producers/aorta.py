@@ -42,8 +42,15 @@ def line(step: int, ranges: Sequence[Busy], total: int, *, rank: int = 0, **more
         "markers": [{"stream": "compute", "tag": f"step{step}_end", "time_ms": total / 1000, "metadata": {}}],
         "overlap": count_ranges(ranges, total),
     }
-    told = {"rank": rank, "world_size": 2, "epoch": 0, "step": step, "global_step": step, "loss": 1 / (step + 1)}
-    return {**told, "grad_norm": None, "lr": 0.001, "profile": profile, **more}
+    metadata = {
+        "rank": rank,
+        "world_size": 2,
+        "epoch": 0,
+        "step": step,
+        "global_step": step,
+        "loss": 1 / (step + 1),
+    }
+    return {**metadata, "grad_norm": None, "lr": 0.001, "profile": profile, **more}
 
 
 def count_ranges(ranges: Sequence[Busy], total: int) -> dict[str, Any]:

@@ -44,17 +44,17 @@ def cycle(
         now = start
         for number, each in enumerate(batches, first):
             args = {"epoch": 0, "batch": number}
-            begun = now + each.load
+            loaded_at = now + each.load
             for name, begin, end in (
-                (loader or "event/dataloader", now, begun),
-                ("event/batch", begun, begun + each.work),
-                ("event/train_batch", begun, begun + each.work),
-                ("event/forward", begun, begun + each.forward),
-                ("event/backward", begun + each.forward, begun + each.forward + each.backward),
+                (loader or "event/dataloader", now, loaded_at),
+                ("event/batch", loaded_at, loaded_at + each.work),
+                ("event/train_batch", loaded_at, loaded_at + each.work),
+                ("event/forward", loaded_at, loaded_at + each.forward),
+                ("event/backward", loaded_at + each.forward, loaded_at + each.forward + each.backward),
             ):
                 yield event(name, "B", begin, args)
                 yield event(name, "E", end, args)
-            now = begun + each.work
+            now = loaded_at + each.work
         yield event("callback/JSONTraceHandler/event/batch_end", "B", now, {"epoch": 0, "batch": first})
 
     events = list(metadata_events())

@@ -305,8 +305,8 @@ def chrome(run: RocprofRun) -> bytes:
     for call in run.calls:
         word, _, number = (call.message or "").partition(" ")
         label = f"ProfilerStep#{number}" if word == "step" else call.message
-        told = {"message": call.message} if call.message is not None else {}
-        add(CATEGORIES[call.domain], label or call.name, PID, call.tid, call, **told)
+        arguments = {"message": call.message} if call.message is not None else {}
+        add(CATEGORIES[call.domain], label or call.name, PID, call.tid, call, **arguments)
     for count, each in enumerate(run.dispatches, 1):
         blocks = [-(-items // size) for items, size in zip(each.grid, each.block, strict=True)]
         place = {"device": GPU_INDEX, "stream": each.stream}

@@ -130,13 +130,13 @@ def _loading_stalls(context: Context) -> tuple[list[float], float, int]:
 
 
 def _judge_loading_stalls(match: re.Match[str], context: Context) -> str | None:
-    stalls, usual, steps = _loading_stalls(context)
+    stalls, typical, steps = _loading_stalls(context)
     if int(match["count"]) != len(stalls):
         return f"{len(stalls)} steps mostly wait for data"
     return first_reason(
         context.close(us(match["wait"]), statistics.median(stalls), "a stall"),
         context.close(us(match["time"]), sum(stalls) / steps, "what they add per step"),
-        None if usual < NOTABLE_SHARE * context.typical else f"other steps wait {usual:.0f} µs",
+        None if typical < NOTABLE_SHARE * context.typical else f"other steps wait {typical:.0f} µs",
     )
 
 

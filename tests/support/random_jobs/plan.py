@@ -248,10 +248,10 @@ def draw_plan(seed: int) -> JobPlan:
     if kind == "stall" and 2 * len(causes[0].steps or ()) >= steps:
         odd = None  # with steps of three lengths, half of which stall, none is typical
     further = random.Random(f"{seed} further")
-    drawn = further.choice(["evaluation", "accumulation", "checkpoint", "rows", "network"])
+    variant = further.choice(["evaluation", "accumulation", "checkpoint", "rows", "network"])
     between, accumulates = None, 1
     if kind == "rank" and further.random() < 0.3:
-        kind = drawn
+        kind = variant
         if kind == "evaluation":
             between = further.randint(1, 3), step_us * further.uniform(0.3, 5.0)
         elif kind == "accumulation":
@@ -270,8 +270,8 @@ def draw_plan(seed: int) -> JobPlan:
         else:
             slower, elements = further.uniform(5.0, 40.0), further.choice([500, 50_000, 5_000_000, 200_000_000])
             programs = [[_slow_down(each, slower, elements) for each in program] for program in programs]
-            causes, kept = (), further.randrange(ranks)
-            missing = [rank for rank in range(ranks) if rank != kept]
+            causes, spared_rank = (), further.randrange(ranks)
+            missing = [rank for rank in range(ranks) if rank != spared_rank]
     simulation = Simulation(
         programs,
         between=between,

@@ -150,11 +150,11 @@ def _judge_advice_on_turns(match: re.Match[str], context: Context) -> str | None
         return "no rank is late at times"
     known = context.truth.cause_cost if not context.plan.missing else 0.0
     if context.odd:  # what is late in a step that is set aside isn't a cost of the others
-        usual = [
+        typical = [
             context.plan.lateness(each) * len({*(each.steps or ())} - {*context.odd})
             for each in context.plan.late_at_times
         ]
-        known = min(known, sum(usual) / (context.truth.steps - len(context.odd)))
+        known = min(known, sum(typical) / (context.truth.steps - len(context.odd)))
     return context.at_most(us(match["gain"]), known, "the gain")
 
 

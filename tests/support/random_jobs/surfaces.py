@@ -134,9 +134,9 @@ class JobSurfaces:
     def _summary_texts(self, rank: int) -> Iterator[tuple[str, int, str]]:
         summary = summarize(self)
         for text in (*summary.headline, summary.communication.text if summary.communication else ""):
-            worker, _, told = text.partition(": ")
+            worker, _, message = text.partition(": ")
             if worker in self._traces:  # a sentence about one rank begins with its worker
-                yield "summary", self.ranks[self.workers.index(worker)], told
+                yield "summary", self.ranks[self.workers.index(worker)], message
             else:
                 yield "summary", rank, text
         for line in as_markdown(summary).replace("\\<", "<").splitlines():

@@ -165,19 +165,19 @@ class JobTruth:
         )
 
     def _saved_alone(self, rank: int, odd: Collection[int], change: Callable[[Simulation], Simulation]) -> float:
-        usual = [number for number in range(self.steps) if number not in odd]
+        typical = [number for number in range(self.steps) if number not in odd]
         saved = 0.0
-        for number in usual:
+        for number in typical:
             alone = replace(self.plan.of_rank(rank, self._latencies(rank, number)), steps=number + 1)
             without = change(alone)
             saved += _durations(alone)[number] - _durations(without)[number]
-        return saved / len(usual)
+        return saved / len(typical)
 
     def _mean_latencies(self, rank: int, odd: Collection[int]) -> list[float]:
         """The mean µs of each collective of a rank's typical step."""
         latencies = [self._latencies(rank, number) for number in range(self.steps) if number not in odd]
-        usual = [each for each in latencies if each]  # gradients may be reduced in some steps only
-        return [sum(each) / len(usual) for each in zip(*usual, strict=True)]
+        communicating = [each for each in latencies if each]  # gradients may be reduced in some steps only
+        return [sum(each) / len(communicating) for each in zip(*communicating, strict=True)]
 
     def _latencies(self, rank: int, step: int) -> list[float]:
         """The µs of each collective of a rank in one step."""
@@ -193,15 +193,19 @@ class JobTruth:
     def saved_by_no_syncs(self, rank: int, odd: Collection[int]) -> float:
         """What a rank alone saves per step if its host never waits for its device: the next step overlaps then."""
         alone = self.plan.of_rank(rank, self._mean_latencies(rank, odd))
-        kept = [number for number in range(self.steps) if number not in odd]
+        typical_steps = [number for number in range(self.steps) if number not in odd]
         delays = [
             each
             if each.steps is None
-            else replace(each, steps=tuple(kept.index(step) for step in each.steps if step in kept))
+            else replace(
+                each, steps=tuple(typical_steps.index(step) for step in each.steps if step in typical_steps)
+            )
             for each in alone.delays
         ]
-        usual = replace(alone, steps=len(kept), delays=delays, odd=None, _ends={}, _arrived={})
-        return (_in_steps(usual.run()) - _in_steps(self.plan.without_syncs(usual).run())) / len(kept)
+        typical_plan = replace(alone, steps=len(typical_steps), delays=delays, odd=None, _ends={}, _arrived={})
+        return (_in_steps(typical_plan.run()) - _in_steps(self.plan.without_syncs(typical_plan).run())) / len(
+            typical_steps
+        )
 
     @property
     def planted_odd(self) -> tuple[int, ...]:
@@ -233,8 +237,8 @@ class JobTruth:
 
     def typical(self, rank: int, odd: Collection[int]) -> float:
         """The mean step of a rank without those that are odd."""
-        usual = [time for number, time in enumerate(self.durations(rank)) if number not in odd]
-        return sum(usual) / len(usual)
+        durations = [time for number, time in enumerate(self.durations(rank)) if number not in odd]
+        return sum(durations) / len(durations)
 
     def busy(self, rank: int, odd: Collection[int]) -> float:
         """Time of a typical step in which a rank's device does anything."""
@@ -295,10 +299,14 @@ class JobTruth:
     def summed(self, rank: int, kinds: Collection[str], name: str, odd: Collection[int]) -> float:
         """Return the time per step of spans that the host launched in it, each for itself; of any name if ""."""
         steps = self._spans(rank, "step")
-        kept = [(step.start, step.end) for number, step in enumerate(steps) if number not in odd]
+        typical_steps = [(step.start, step.end) for number, step in enumerate(steps) if number not in odd]
         spans = [span for kind in kinds for span in self._spans(rank, kind) if not name or span.name == name]
-        times = [span.end - span.start for span in spans if any(start <= span.launch < end for start, end in kept)]
-        return sum(times) / len(kept)
+        times = [
+            span.end - span.start
+            for span in spans
+            if any(start <= span.launch < end for start, end in typical_steps)
+        ]
+        return sum(times) / len(typical_steps)
 
     def kernel_shares(self, rank: int) -> dict[str, float]:
         """The share of each name in the kernel time of the whole trace, collectives by their type."""

@@ -105,10 +105,10 @@ def _judge_split_of_steps(match: re.Match[str], context: Context) -> str | None:
 def _judge_odd_communication(match: re.Match[str], context: Context) -> str | None:
     """Check that communication is most of what one step takes more than a typical one."""
     truth, rank = context.truth, context.rank
-    usual = truth.exposed(rank, context.odd)
+    typical = truth.exposed(rank, context.odd)
     for number, time in enumerate(truth.durations(rank)):
         others = [each for each in range(truth.steps) if each != number]
-        more = truth.exposed(rank, others) - usual
+        more = truth.exposed(rank, others) - typical
         if more > max(0.4 * (time - context.typical), context.slack):
             return None
     return "no step communicates longer than the others"

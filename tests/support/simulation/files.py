@@ -55,7 +55,7 @@ class RecordedJob:
 
     def between(self, begin: float, end: float) -> RecordedJob:
         """Return what a profiler records that runs from `begin` to `end`: what lies within, whole steps only."""
-        kept = [
+        complete = [
             [
                 replace(span, launch=span.launch if span.launch >= begin else 0.0)
                 for span in spans
@@ -63,7 +63,7 @@ class RecordedJob:
             ]
             for spans in self.spans
         ]
-        return replace(self, spans=kept)
+        return replace(self, spans=complete)
 
     @property
     def end(self) -> float:
@@ -116,12 +116,14 @@ class RecordedJob:
         graphs: dict[float, int] = {}  # launch of a graph -> its correlation
         for number, span in enumerate(self.spans[rank], 1):
             correlation = graphs.setdefault(span.launch, number) if span.in_graph else number
-            drawn = _events(span, correlation, rank, metadata)
+            span_events = _events(span, correlation, rank, metadata)
             if span.in_graph:  # the launch once, and no operators
-                drawn = [each for each in drawn if each["cat"] == "kernel" or correlation == number]
+                span_events = [each for each in span_events if each["cat"] == "kernel" or correlation == number]
             # What was launched before the recording has neither operator nor call.
             events += [
-                each for each in drawn if span.kind not in _LAUNCHED or span.launch or "device" in each["args"]
+                each
+                for each in span_events
+                if span.kind not in _LAUNCHED or span.launch or "device" in each["args"]
             ]
         for event in events:
             start, end = (t + ahead + drift * t for t in (event["ts"], event["ts"] + event["dur"]))

@@ -66,9 +66,9 @@ def test_a_faster_network_saves_no_more_than_said(programs: Sequence[Sequence[Ac
     transfer = sum(each.us for each in programs[0] if isinstance(each, Collective))
     assert 0 < saved - 2 <= predicted <= transfer * percent / 100 + 2
     assert predicted < (alone.path.duration_ns - without(alone, percent)) / 1000 / 2
-    asked = beside.what_if[-1]
-    assert (asked.target, asked.percent) == ("communication", 75)
-    assert without(beside, 100) <= asked.step_ns <= without(beside, 50)
+    changed = beside.what_if[-1]
+    assert (changed.target, changed.percent) == ("communication", 75)
+    assert without(beside, 100) <= changed.step_ns <= without(beside, 50)
 
 
 def test_waiting_is_a_part_of_its_own_and_the_headline_says_so() -> None:

@@ -162,8 +162,8 @@ def test_a_removed_wait_is_named_after_its_operator() -> None:
 
 
 def test_a_requested_change_is_estimated() -> None:
-    asked = answer(draw(HOST_BOUND), "operator:aten::mul:50").what_if[-1]
-    assert (asked.target, asked.percent, asked.step_ns) == ("operator:aten::mul", 50, 80_000)
+    changed = answer(draw(HOST_BOUND), "operator:aten::mul:50").what_if[-1]
+    assert (changed.target, changed.percent, changed.step_ns) == ("operator:aten::mul", 50, 80_000)
     row = build_what_if(draw(HOST_BOUND), TargetParams("operator:aten::mul"))
     assert row.step_ns == [100_000, 90_000, 80_000, 70_000, 60_000]
 

@@ -67,8 +67,8 @@ def test_a_row_opens_its_longest_segment_and_is_a_target_with_all_that_it_calls(
     # Without the frame the launch comes 48 us earlier, and so does all after it.
     curve = ask(trace, "critical_path/what_if", target=forward.target)["step_ns"]
     assert (curve[0], curve[-1]) == (600_000, 552_000)
-    asked = build(trace, CriticalPathParams(f"{forward.target}:100")).what_if[-1]
-    assert (asked.target, asked.step_ns) == (forward.target, 552_000)
+    changed = build(trace, CriticalPathParams(f"{forward.target}:100")).what_if[-1]
+    assert (changed.target, changed.step_ns) == (forward.target, 552_000)
     module = next(row for row in build_groups(trace, PathGroupsParams("module")).rows if row.name == "Net_0")
     assert module.target == "module:Net_0"
 

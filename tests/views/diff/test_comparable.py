@@ -68,9 +68,9 @@ def steps(*factors: float) -> Trace:
 
 
 def test_one_outlier_is_set_aside_and_named() -> None:
-    usual = steps(1, 1, 1, 1, 1, 1)
+    typical = steps(1, 1, 1, 1, 1, 1)
     for late in (steps(1, 1, 30, 1, 1, 1), steps(1, 1, 1, 1, 1, 30)):
-        answer = compare(usual, late)
+        answer = compare(typical, late)
         assert answer.step.verdict == "unchanged", headline(answer)
         (odd,) = answer.candidate.odd_steps
         assert odd.extra_ns > 20e6 and len(answer.candidate.steps) == 5

@@ -95,17 +95,17 @@ ranks = st.lists(st.tuples(st.lists(events(), min_size=1, max_size=25), heads())
 
 def test_what_another_version_reduced_is_made_anew() -> None:
     """The session decodes what its cache holds by type, and makes again what does not decode."""
-    kept = pack(summarize_rank(read([{"ph": "X", "name": "a", "ts": 1, "dur": 1}])))
-    assert unpack(kept, RankSummary).names == ()
+    packed = pack(summarize_rank(read([{"ph": "X", "name": "a", "ts": 1, "dur": 1}])))
+    assert unpack(packed, RankSummary).names == ()
     with pytest.raises(ValueError, match="groups"):
-        unpack(kept.replace(b'"groups":', b'"Groups":'), RankSummary)
+        unpack(packed.replace(b'"groups":', b'"Groups":'), RankSummary)
 
 
 @pytest.mark.slow
 @given(ranks)
-def test_any_ranks_can_be_compared(drawn: list[tuple[list[dict[str, Any]], dict[str, Any]]]) -> None:
+def test_any_ranks_can_be_compared(recordings: list[tuple[list[dict[str, Any]], dict[str, Any]]]) -> None:
     members: list[Member[RankSummary]] = []
-    for i, (listed, head) in enumerate(drawn):
+    for i, (listed, head) in enumerate(recordings):
         trace = read(listed, **head)
         summary = summarize_rank(trace)
         assert unpack(pack(summary), RankSummary) == summary

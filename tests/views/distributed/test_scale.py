@@ -223,11 +223,11 @@ def test_maxima_of_more_ranks_and_steps_than_there_are_cells() -> None:
     keys[13] = NO_CODE
     shown = bin_cells(cells, [str(step) for step in range(200)], keys)
     assert (len(shown.columns), len(shown.steps)) == (256, 64)
-    kept = np.delete(cells, 13, axis=0)
-    assert max(max(cell or 0 for cell in row) for row in shown.cells) == kept.max()
+    remaining = np.delete(cells, 13, axis=0)
+    assert max(max(cell or 0 for cell in row) for row in shown.cells) == remaining.max()
     assert sum(column.ranks for column in shown.columns) == 999
     for at, column in enumerate(shown.columns):
-        own = kept[column.first : column.last + 1]
+        own = remaining[column.first : column.last + 1]
         greatest = own.max()
         assert max(row[at] or ABSENT for row in shown.cells) == greatest
         assert column.worst is None or cells[column.worst].max() == greatest

@@ -114,8 +114,8 @@ def test_a_rank_late_once_has_what_it_does_then_as_its_cause(late: Delay, name: 
     """What every rank does in each step is no cause, though it takes nearly as long."""
     programs = [[Host("tokenize", everywhere), *program] if everywhere else program for program in ddp(4)]
     headline = plain(view(Simulation(programs, delays=[late], jitter=0.01, steps=6)).headline)
-    said, _, cause = headline.partition(", mostly in ")
-    assert "Rank 1 is late once: in step 3" in said
+    text, _, cause = headline.partition(", mostly in ")
+    assert "Rank 1 is late once: in step 3" in text
     assert cause.startswith(name) and bool(cause) == bool(name)
 
 
@@ -130,8 +130,8 @@ def test_the_cause_of_being_late_once_is_half_of_it_in_that_step_alone(
         Delay("frame", 1, us=150, steps=(0, 1, *range(3, 16))),
     ]
     headline = plain(view(Simulation(ddp(4), delays=delays, jitter=0.01, steps=16)).headline)
-    said, _, cause = headline.partition(", mostly in ")
-    assert "Rank 1 is late once: in step 3" in said
+    text, _, cause = headline.partition(", mostly in ")
+    assert "Rank 1 is late once: in step 3" in text
     assert cause.split(" ")[0].removesuffix(".") == name
 
 
@@ -175,9 +175,9 @@ def test_stages_of_a_pipeline_with_slower_devices_are_not_balanced() -> None:
     slow = [Delay("device", stage, factor=1.3) for stage in (1, 2)]
     simulation = Simulation(pipeline(4), delays=slow, steps=6, jitter=0.01, syncs=True)
     assert simulation.cost_us() > 300
-    said = sentences(view(simulation))
-    assert "balanced" not in said and "costs the others most" not in said
-    assert said.count("Ranks 1 and 2 have slower devices: the same kernels take 1.3") == 1
+    text = sentences(view(simulation))
+    assert "balanced" not in text and "costs the others most" not in text
+    assert text.count("Ranks 1 and 2 have slower devices: the same kernels take 1.3") == 1
 
 
 def test_beside_a_straggler_with_a_slower_device_all_others_that_are_as_slow_are_named() -> None:
@@ -185,9 +185,9 @@ def test_beside_a_straggler_with_a_slower_device_all_others_that_are_as_slow_are
     slow = [Delay("device", stage, factor=1.13) for stage in (0, 3)]
     payload = view(Simulation(pipeline(4, 2), delays=slow, steps=6, jitter=0.01, syncs=True))
     assert (payload.verdict.kind, payload.verdict.workers) == ("straggler", ["node0_1003"])
-    said = plain(payload.explanation)
-    assert "Ranks 0 and 3 have slower devices: the same kernels take 1.13" in said
-    assert said.count("slower device") == 1
+    text = plain(payload.explanation)
+    assert "Ranks 0 and 3 have slower devices: the same kernels take 1.13" in text
+    assert text.count("slower device") == 1
     why = next(row.why for row in payload.stragglers if row.worker == "node0_1003")
     assert plain(why).startswith("the same kernels take 1.13")
 
@@ -208,11 +208,11 @@ def test_devices_are_compared_although_a_missing_rank_hides_who_is_late(
     recorded = Simulation(pipeline(ranks), delays=delays, steps=6, syncs=True).run()
     payload = build(recorded.members(only=found), NoParams())
     assert payload.verdict.kind == "unknown"
-    said = plain(payload.explanation)
+    text = plain(payload.explanation)
     if names is None:
-        assert "slower device" not in said
+        assert "slower device" not in text
     else:
-        assert "{}: the same kernels take 1.45 × as long as on {}.".format(*names) in said
+        assert "{}: the same kernels take 1.45 × as long as on {}.".format(*names) in text
 
 
 def test_a_delay_in_most_steps_is_a_straggler() -> None:

@@ -33,9 +33,9 @@ def test_the_planted_straggler_is_named(ranks: int, program: tuple[JobOp, ...]) 
     first = payload.stragglers[0]
     assert first.rank == culprit
     # 5 ms in each of three steps; in a pipeline others also wait while a stage computes as it should.
-    usual = 5e6 if program[0].name == "send" else 2.5e6
-    assert 14.9e6 < first.delay_ns < 15e6 + usual
-    assert max(other.delay_ns for other in payload.stragglers[1:]) < usual
+    typical_bytes = 5e6 if program[0].name == "send" else 2.5e6
+    assert 14.9e6 < first.delay_ns < 15e6 + typical_bytes
+    assert max(other.delay_ns for other in payload.stragglers[1:]) < typical_bytes
     assert payload.problems == []
     assert payload.mismatch_count == 0
 
@@ -110,5 +110,5 @@ def test_the_lateness_of_a_rank_that_waits_elsewhere_is_not_its_own() -> None:
 
 def test_a_rank_whose_file_lacks_a_collective_is_not_late_before_the_next() -> None:
     """What it worked before both then seems to be before one of them."""
-    said = sentences(view(Job(2, ddp(2), steps=6, lost=frozenset({(1, 1)}))))
-    assert "late once" not in said and said.startswith("The ranks are balanced; no straggler.")
+    text = sentences(view(Job(2, ddp(2), steps=6, lost=frozenset({(1, 1)}))))
+    assert "late once" not in text and text.startswith("The ranks are balanced; no straggler.")

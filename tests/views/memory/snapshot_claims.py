@@ -20,7 +20,7 @@ from tests.views.memory.test_snapshot_failures import (
     shown_failure,
     write_failed,
 )
-from tests.views.memory.test_snapshot_growth import ALSO_KEPT, BACKWARD, KEPT, Born, accumulated, each, grown
+from tests.views.memory.test_snapshot_growth import BACKWARD, OTHER_STACK, STACK, Born, accumulated, each, grown
 from tests.views.memory.test_snapshot_history import instant, read
 from torch_tb_profiler.views.memory.snapshot.build import build_snapshot
 from torch_tb_profiler.views.memory.snapshot.payload import SnapshotParams
@@ -182,9 +182,9 @@ CLAIMS = [
     Claim(
         "{used} are in use{top}, {unused} reserved but unused.",
         r"60\.0 MiB are in use \(60\.0 MiB from evaluate\.py\(41\): add\)",
-        failing([draw_segment([(60, KEPT)])], 40, 10),
+        failing([draw_segment([(60, STACK)])], 40, 10),
         "code of the program's own called that of the library",
-        failing([draw_segment([(60, KEPT[:1])])], 40, 10),
+        failing([draw_segment([(60, STACK[:1])])], 40, 10),
     ),
     Claim(
         "{unused} are reserved but unused in other streams or pools, which this request can't use.",
@@ -271,9 +271,9 @@ CLAIMS = [
         "Free what {name} keeps (`detach()`, `item()`, a shorter list): {size} were allocated over {steps} and "
         "never freed{others}.",
         r"add keeps .*: 60\.0 MiB were .* never freed; 1 other place keeps 30\.0 MiB\.",
-        growing(*ALL_STEPS, *each(0, 1, 2, 3, 4, 5, size=5, stack=ALSO_KEPT), fails=True),
+        growing(*ALL_STEPS, *each(0, 1, 2, 3, 4, 5, size=5, stack=OTHER_STACK), fails=True),
         "the other place frees what it allocates",
-        growing(*ALL_STEPS, *each(0, 1, 2, 3, 4, 5, size=5, life=2, stack=ALSO_KEPT), fails=True),
+        growing(*ALL_STEPS, *each(0, 1, 2, 3, 4, 5, size=5, life=2, stack=OTHER_STACK), fails=True),
     ),
     # ---- what grows
     Claim(
@@ -300,14 +300,14 @@ CLAIMS = [
     Claim(
         "The same goes for {places}.",
         r"The same goes for 1 other place\.",
-        growing(*ALL_STEPS, *each(0, 1, 2, 3, 4, 5, stack=ALSO_KEPT)),
+        growing(*ALL_STEPS, *each(0, 1, 2, 3, 4, 5, stack=OTHER_STACK)),
         "the blocks of the other place are freed",
-        growing(*ALL_STEPS, *each(0, 1, 2, 3, 4, 5, life=2, stack=ALSO_KEPT)),
+        growing(*ALL_STEPS, *each(0, 1, 2, 3, 4, 5, life=2, stack=OTHER_STACK)),
     ),
     Claim(
         "Memory in use rises by {size} per {noun}{name}.",
         r"Memory in use rises by 20\.0 MiB per pass, most of it from evaluate\.py\(41\): add\.",
-        growing(*((step, step + 1, 20 * (step + 1), KEPT) for step in range(6))),
+        growing(*((step, step + 1, 20 * (step + 1), STACK) for step in range(6))),
         "each block is as large",
         growing(*each(0, 1, 2, 3, 4, 5, life=1, size=20)),
     ),
@@ -315,11 +315,11 @@ CLAIMS = [
         "Memory in use rises by {size} per {noun}{name}.",
         r"Memory in use rises by 20\.0 MiB per pass\.",
         growing(
-            *((step, step + 1, 10 * (step + 1), KEPT) for step in range(6)),
-            *((step, step + 1, 10 * (step + 1), ALSO_KEPT) for step in range(6)),
+            *((step, step + 1, 10 * (step + 1), STACK) for step in range(6)),
+            *((step, step + 1, 10 * (step + 1), OTHER_STACK) for step in range(6)),
         ),
         "one place has all of it",
-        growing(*((step, step + 1, 20 * (step + 1), KEPT) for step in range(6))),
+        growing(*((step, step + 1, 20 * (step + 1), STACK) for step in range(6))),
     ),
     Claim(
         "Reserved memory rises by {size} per {noun} while tensors use {used}: memory is fragmented.",

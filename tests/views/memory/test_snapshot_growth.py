@@ -15,8 +15,8 @@ from torch_tb_profiler.views.memory.snapshot.build import build_snapshot
 from torch_tb_profiler.views.memory.snapshot.payload import MemorySnapshot, SnapshotParams
 
 BACKWARD = [frame("at::mm", 0, "??"), frame("MmBackward0::apply", 0, "??")]
-KEPT = [frame("cat", 9, "/x/site-packages/torch/functional.py"), frame("add", 41, "evaluate.py")]
-ALSO_KEPT = [frame("log", 7, "log.py")]
+STACK = [frame("cat", 9, "/x/site-packages/torch/functional.py"), frame("add", 41, "evaluate.py")]
+OTHER_STACK = [frame("log", 7, "log.py")]
 
 Born = tuple[int, int | None, int, list[Any]]
 """Step of the allocation, step in which it is freed (None: never), MiB, stack."""
@@ -78,27 +78,27 @@ def accumulated(passes: int, optimized: Container[int], steps: int = 8, drop: in
             use(50, FORWARD, BACKWARD)
         if step in optimized:
             use(20, STEP)
-        use(50, KEPT, keep=True)
-    value = {"segments": [draw_segment([(50 * steps, KEPT), (400, None)])], "device_traces": [entries]}
+        use(50, STACK, keep=True)
+    value = {"segments": [draw_segment([(50 * steps, STACK), (400, None)])], "device_traces": [entries]}
     return build_snapshot(read(value), SnapshotParams())
 
 
-def each(*steps: int, life: int | None = None, size: int = 10, stack: list[Any] = KEPT) -> list[Born]:
+def each(*steps: int, life: int | None = None, size: int = 10, stack: list[Any] = STACK) -> list[Born]:
     return [(step, None if life is None else step + life, size, stack) for step in steps]
 
 
 LEAKS = {
     "a block of every step": each(0, 1, 2, 3, 4, 5),
     "but for the last one": each(0, 1, 2, 3, 4),
-    "beside a window": [*each(1, 2, 3, 4, 5), *each(0, 1, 2, 3, 4, 5, life=3, stack=ALSO_KEPT)],
-    "beside what the same step drops": [*each(1, 2, 3, 4, 5), (2, 3, 9, KEPT)],
-    "beside what the first step makes and drops": [*each(1, 2, 3, 4, 5), (0, 4, 9, KEPT)],
+    "beside a window": [*each(1, 2, 3, 4, 5), *each(0, 1, 2, 3, 4, 5, life=3, stack=OTHER_STACK)],
+    "beside what the same step drops": [*each(1, 2, 3, 4, 5), (2, 3, 9, STACK)],
+    "beside what the first step makes and drops": [*each(1, 2, 3, 4, 5), (0, 4, 9, STACK)],
 }
 NONE = {
     "nothing": [],
     "batches two steps ahead": each(0, 1, 2, 3, 4, 5, life=2),
     "a window over four steps": each(0, 1, 2, 3, 4, 5, life=4),
-    "what the first step makes": [(0, None, 10, KEPT)] * 5,
+    "what the first step makes": [(0, None, 10, STACK)] * 5,
     "a cache that is full": each(0, 1, 2),
     "the last two steps": each(4, 5),
     "little": each(0, 1, 2, 3, 4, 5, size=0),
@@ -111,11 +111,11 @@ def test_blocks_of_most_steps_that_are_never_freed_are_a_leak(blocks: list[Born]
     growth = grown(*blocks, annotated=annotated).growth
     assert growth is not None and (growth.steps, growth.annotated) == (6, annotated)
     (leak,) = growth.leaks
-    kept = [block for block in blocks if block[1] is None]
-    assert (leak.blocks, leak.bytes) == (len(kept), growth.leaked_bytes) == (len(kept), 10 * len(kept) * MIB)
+    count = sum(block[1] is None for block in blocks)
+    assert (leak.blocks, leak.bytes) == (count, growth.leaked_bytes) == (count, 10 * count * MIB)
     assert plain(growth.summary) == (
-        f"Likely a leak: {len(kept) * 10}.0 MiB in {len(kept)} blocks from evaluate.py(41): add were allocated "
-        f"in {len(kept)} of 6 {'steps' if annotated else 'passes'} and never freed."
+        f"Likely a leak: {count * 10}.0 MiB in {count} blocks from evaluate.py(41): add were allocated "
+        f"in {count} of 6 {'steps' if annotated else 'passes'} and never freed."
     )
 
 
@@ -168,7 +168,7 @@ def test_recomputed_activations_begin_no_step() -> None:
 
 
 def test_live_memory_that_rises_without_a_leak_names_what_grows() -> None:
-    rising = [(step, step + 1, 20 * (step + 1), KEPT) for step in range(6)]
+    rising = [(step, step + 1, 20 * (step + 1), STACK) for step in range(6)]
     growth = grown(*rising).growth
     assert growth is not None and growth.leaks == [] and growth.live_bytes == 20 * MIB
     assert growth.rising[-1].function == "add"

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tests.analyses.overlap.test_dips import DIPS, LOW, USUAL, spread
+from tests.analyses.overlap.test_dips import DIPS, LOW, TYPICAL, spread
 from tests.support.claims import Claim, ReadSentences
 from tests.support.producers.aorta import Busy, line, smi_output
 from tests.support.random_jobs.surfaces import found_texts
@@ -158,25 +158,25 @@ CLAIMS = [
     Claim(
         "Overlap dips in {count}, but not together with unusual readings: {names}.",
         r"Overlap dips in 5 of 40 iterations, but not together with unusual readings: clock\.",
-        many(OVERLAP, [LOW if step % 2 else USUAL for step in range(40)]),
+        many(OVERLAP, [LOW if step % 2 else TYPICAL for step in range(40)]),
         "the clock is low in these",
-        many(OVERLAP, spread(DIPS, LOW, USUAL)),
+        many(OVERLAP, spread(DIPS, LOW, TYPICAL)),
     ),
     Claim(
         "Overlap dips in {count}. The cause is unknown: {reason}.",
         "Overlap dips in 5 of 40 iterations. The cause is unknown: no output of `rocm-smi` was recorded",
         many(OVERLAP),
         "the clock is recorded",
-        many(OVERLAP, [USUAL] * 40),
+        many(OVERLAP, [TYPICAL] * 40),
     ),
     Claim(
         "{strength} evidence that dips in overlap coincide with {what} in {dips_with} of {dips}, "
         "and in {others_with} of {others}.",
         "Strong evidence that dips in overlap coincide with throttling: the clock is low in 5 of 5 dips, and in 1 "
         "of 35 other iterations.",
-        many(OVERLAP, spread((*DIPS, 20), LOW, USUAL)),
+        many(OVERLAP, spread((*DIPS, 20), LOW, TYPICAL)),
         "all dips are in one stretch, which is one event",
-        many(spread(range(20, 28), 30, 60), spread(range(20, 28), LOW, USUAL)),
+        many(spread(range(20, 28), 30, 60), spread(range(20, 28), LOW, TYPICAL)),
     ),
 ]
 

@@ -13,7 +13,7 @@ from tests.support.random_jobs.surfaces import found_texts
 from tests.support.serving import Workload, serve
 from tests.support.simulation.simulator import Delay, Simulation, ddp
 from tests.support.traces import draw, read
-from tests.views.overview.test_leaks import KEPT, of_card
+from tests.views.overview.test_leaks import GROWING, of_card
 from tests.views.overview.test_ranks import both
 from torch_tb_profiler.model.trace import Trace
 
@@ -392,7 +392,7 @@ CLAIMS = [
 
 def _released() -> str:
     ends = zip("edcb", (900, 600, 300, 0), strict=True)
-    return KEPT + "".join(f"\n59{i} GPU0 {block} -300 {total} 4096" for i, (block, total) in enumerate(ends))
+    return GROWING + "".join(f"\n59{i} GPU0 {block} -300 {total} 4096" for i, (block, total) in enumerate(ends))
 
 
 def _engine(label: str) -> str:

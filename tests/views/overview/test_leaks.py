@@ -9,12 +9,12 @@ from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.overview.build import build
 
-KEPT = "\n".join(f"{100 * i + 15} GPU0 {'abcde'[i - 1]} 300 {300 * i - 300} 4096" for i in range(2, 6))
+GROWING = "\n".join(f"{100 * i + 15} GPU0 {'abcde'[i - 1]} 300 {300 * i - 300} 4096" for i in range(2, 6))
 
 
 def of_card(capacity: int) -> Trace:
     """Draw steps of which each keeps 300 bytes more, 1,200 in the end."""
-    return draw(STEPS, *memory(KEPT), deviceProperties=[{"id": 0, "name": "card", "totalGlobalMem": capacity}])
+    return draw(STEPS, *memory(GROWING), deviceProperties=[{"id": 0, "name": "card", "totalGlobalMem": capacity}])
 
 
 def test_a_leak_is_seen_on_the_overview_with_the_steps_that_are_left() -> None:
@@ -38,7 +38,7 @@ def test_without_the_size_of_the_device_or_room_on_it_no_steps_are_counted(trace
 
 def test_memory_that_comes_back_is_not_spoken_of() -> None:
     released = (
-        KEPT
+        GROWING
         + "\n590 GPU0 e -300 900 4096\n591 GPU0 d -300 600 4096\n592 GPU0 c -300 300 4096\n593 GPU0 b -300 0 4096"
     )
     assert "Memory" not in plain(build(draw(STEPS, *memory(released)), NoParams()).explanation)

@@ -176,11 +176,11 @@ def test_where_gains_come_from_is_said_of_what_the_file_itself_tells() -> None:
         build_recommendation(Advice(Finding(id, case=case, subject="load"), gain, 0.2), "an average step")
         for id, case in (("communication", "ddp"), ("host_code", "code"))
     )
-    for given, kept in (([talk], ()), ([talk, code], limit)):
+    for given, filters in (([talk], ()), ([talk, code], limit)):
         payload = build_beside_ranks(
             replace(own, recommendations=given, gains=limit), members[0].worker, members, NoParams()
         )
-        assert len(payload.recommendations) == len(given) and payload.gains == kept
+        assert len(payload.recommendations) == len(given) and payload.gains == filters
 
 
 def test_corrected_advice_on_an_engine_speaks_of_iterations() -> None:

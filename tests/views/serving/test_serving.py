@@ -233,11 +233,11 @@ def test_no_graphs_are_advised_where_only_sampling_is_launched_kernel_by_kernel(
 def test_what_graphs_save_are_the_pauses_between_the_kernels_of_forward_passes() -> None:
     sampling = ("softmax", SAMPLER)
     # The graph, norm, attention: two pauses of 60 us. The two of sampling stay, whatever is replayed.
-    said = decodes("rms_norm", DECODE_KERNEL, *sampling)
-    assert "Saves up to 120 µs of a" in said and "6.3% of the kernel time of decode forward passes" in said
+    details = decodes("rms_norm", DECODE_KERNEL, *sampling)
+    assert "Saves up to 120 µs of a" in details and "6.3% of the kernel time of decode forward passes" in details
     # Without a graph, of four kernels three pauses lie between them.
-    said = decodes("rms_norm", "gemm", DECODE_KERNEL, "gemm", SAMPLER, replayed=0, label=300)
-    assert "--enforce-eager" in said and "Saves up to 180 µs of a" in said
+    details = decodes("rms_norm", "gemm", DECODE_KERNEL, "gemm", SAMPLER, replayed=0, label=300)
+    assert "--enforce-eager" in details and "Saves up to 180 µs of a" in details
 
 
 def test_serving_and_overview_say_the_same_of_an_average_iteration() -> None:

@@ -86,7 +86,7 @@ def test_a_name_in_a_sentence_is_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("frame", "spoken"),
+    ("frame", "phrase"),
     [
         ("/home/me/train.py(42): prepare_batch", "prepare_batch (train.py:42)"),
         ("train.py(42): prepare_batch", "prepare_batch (train.py:42)"),
@@ -95,5 +95,5 @@ def test_a_name_in_a_sentence_is_cut() -> None:
         (f"/a/{'f' * 99}.py(1): {'g' * 99}", f"{'g' * 47}… ({'f' * 47}…:1)"),
     ],
 )
-def test_a_frame_in_a_sentence_is_its_function_and_place(frame: str, spoken: str) -> None:
-    assert shorten_frame(frame) == spoken
+def test_a_frame_in_a_sentence_is_its_function_and_place(frame: str, phrase: str) -> None:
+    assert shorten_frame(frame) == phrase
