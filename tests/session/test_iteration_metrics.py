@@ -157,7 +157,7 @@ def test_a_capture_without_steps_is_joined_by_the_kernels_of_its_collectives(tmp
         (timed_iterations()[:2], {}, "they are fewer than 3"),
         (timed_iterations([*COLLECTIVES[:4], []]), {}, "one of them has no range of a collective"),
         (timed_iterations([*COLLECTIVES, *COLLECTIVES]), {}, "the trace has fewer kernels of a collective"),
-        (timed_iterations([[(0, 800), (0, 800)]] * 5), {}, "are so alike that they fit as well"),
+        (timed_iterations([[(0, 800), (0, 800)]] * 5), {}, "are so similar that they fit just as well"),
         (
             timed_iterations([[(0, 800), (0, 800)]] * 5),
             {"more": [5600, 5900]},

@@ -114,7 +114,7 @@ def test_unknown_reasons_are_named() -> None:
     assert "lists 8 GPUs, and which one a rank used isn't recorded" in headline(
         dips(OVERLAP, spread(DIPS, LOW, TYPICAL), gpus=8)
     )
-    assert "neither clock, temperature nor memory" in headline(
+    assert "no clock, temperature or memory" in headline(
         dips(OVERLAP, spread(DIPS, 100, 300), name="Average Graphics Package Power (W)")
     )
 
