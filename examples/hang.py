@@ -43,16 +43,16 @@ class Watchdog(threading.Thread):
         self.folder, self.rank, self.world, self.patience = folder, rank, world, patience
         self.store = dist.FileStore(meeting, world)
         self.store.set_timeout(LIMIT)
-        self.moved = threading.Condition()
+        self.moved = threading.Event()
 
     def report_step(self) -> None:
-        with self.moved:
-            self.moved.notify_all()
+        self.moved.set()
 
     def run(self) -> None:
-        with self.moved:
-            while self.moved.wait(timeout=self.patience):
-                pass
+        patience = None  # for the first step, which also loads code: how long that takes is up to the machine
+        while self.moved.wait(patience):
+            self.moved.clear()
+            patience = self.patience
         self.write("first_trace_rank_")
         self.meet("stalled")
         threading.Event().wait(self.patience)  # the time between the two dumps

@@ -90,11 +90,14 @@ def read_arguments(arguments: Sequence[str]) -> tuple[int, list[str]]:
 
 
 def repeat(times: int, call: Callable[[], int]) -> int:
-    """Run `call` until it fails or has passed `times` times; return its last exit code."""
+    """Run `call` until it fails or has passed `times` times, a line about each; return its last exit code."""
     for number in range(1, times + 1):
-        if code := call():
-            if times > 1:
-                print(f"FAILED: run {number} of {times}", flush=True)
+        started = time.monotonic()
+        code = call()
+        if times > 1:
+            outcome = "FAILED" if code else "passed"
+            print(f"{outcome}: run {number} of {times} ({time.monotonic() - started:.0f} s)", flush=True)
+        if code:
             return code
     if times > 1:
         print(f"passed: {times} runs in a row", flush=True)

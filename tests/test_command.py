@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import os
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -47,15 +48,25 @@ def test_failures_are_named_within_ten_lines(command: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(
-    ("codes", "last", "text"),
-    [([0, 0, 0], 0, "passed: 3 runs in a row"), ([0, 2, 0], 2, "FAILED: run 2 of 3"), ([0], 0, "")],
+    ("codes", "last", "lines"),
+    [
+        ([0, 0], 0, ["passed: run 1 of 2 (60 s)", "passed: run 2 of 2 (60 s)", "passed: 2 runs in a row"]),
+        ([0, 2, 0], 2, ["passed: run 1 of 3 (60 s)", "FAILED: run 2 of 3 (60 s)"]),
+        ([0], 0, []),
+    ],
 )
-def test_repeated_tests_stop_at_the_first_failure(
-    command: ModuleType, capsys: pytest.CaptureFixture[str], codes: list[int], last: int, text: str
+def test_repeated_tests_tell_of_each_run_and_stop_at_the_first_failure(
+    command: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    codes: list[int],
+    last: int,
+    lines: list[str],
 ) -> None:
     remaining = iter(codes)
+    monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=itertools.count(step=60).__next__))
     assert command.repeat(len(codes), lambda: next(remaining)) == last
-    assert capsys.readouterr().out.strip() == text
+    assert capsys.readouterr().out.splitlines() == lines
     assert [*remaining] == ([] if last == 0 else [0])
 
 

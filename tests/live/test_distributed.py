@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.support.waiting import PATIENCE
@@ -30,7 +31,7 @@ from torch.profiler import ProfilerActivity, profile, record_function, schedule,
 
 folder, meeting_point = sys.argv[2:4]
 rank, slow_rank, seconds = int(sys.argv[1]), int(sys.argv[4]), float(sys.argv[5])
-spent = []
+ready = []
 torch.set_num_threads(1)
 dist.init_process_group("gloo", init_method=f"file://{meeting_point}", rank=rank, world_size=2)
 model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
@@ -47,13 +48,12 @@ with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=0, warmup
                 begin = time.perf_counter()
                 while time.perf_counter() < begin + seconds:
                     sorted(range(1000), key=hash)
-                spent.append(time.perf_counter() - begin)
+        ready.append(time.perf_counter())
         loss.backward()
         optimizer.step()
         prof.step()
 dist.destroy_process_group()
-if spent:
-    print(sum(spent[-4:]) / 4)
+print(*ready[-4:])
 """
 
 
@@ -83,8 +83,9 @@ def test_the_slowed_rank_is_named(tmp_path: Path) -> None:
     assert f"rank {SLOW_RANK}'s host spends" in explanation and "in augment" in explanation
     first = payload["stragglers"][0]
     assert first["rank"] == SLOW_RANK
-    augmented = float(outputs[SLOW_RANK].split()[-1])  # what it really took: the machine may be busy
-    assert first["delay_per_step_ns"] == pytest.approx(augmented * 1e9, rel=0.3)
+    # By the clock that both share: on a busy machine either may be held up beside what is planted.
+    fast, slow = (np.array(output.split()[-4:], float) for output in outputs)
+    assert first["delay_per_step_ns"] == pytest.approx((slow - fast).mean() * 1e9, rel=0.3)
     assert payload["mismatch_count"] == 0
     assert [group["ranks"] for group in payload["groups"]] == [[0, 1]]
     for row in payload["overview"]:
