@@ -83,22 +83,25 @@ static void look_at_tokens(const Table *table) {
 
 static void look_at_keys(const Reader *reader, uint32_t inner, uint32_t rows) {
     const Keys *keys = inner ? &reader->inner : &reader->own;
-    for (uint32_t at = 0; at < keys_count(keys); at++) {
+    uint32_t count = keys_count(keys);
+    CellPlace *places = memory(count * KINDS * sizeof *places);
+    reader_cells(reader, inner, count, places);
+    for (uint32_t at = 0; at < count; at++) {
         const Key *key = keys->keys[at];
-        if (!key) continue;
         for (uint32_t kind = 0; kind < KINDS; kind++) {
-            const int32_t *cells;
-            const void *values;
-            uint32_t count = reader_cells(reader, inner, at, kind, &cells, &values);
-            for (uint32_t cell = 0; cell < count; cell++) {
-                expect((uint32_t)cells[cell] < rows && (!cell || cells[cell - 1] < cells[cell]));
+            CellPlace place = places[at * KINDS + kind];
+            expect(place.count == (key ? key->cells[kind].count : 0));
+            for (uint32_t cell = 0; cell < place.count; cell++) {
+                expect((uint32_t)place.rows[cell] < rows && (!cell || place.rows[cell - 1] < place.rows[cell]));
                 uint32_t limit = kind == TEXTS ? key->texts.kept : key->jsons.kept;
-                expect(kind < TEXTS || ((const uint32_t *)values)[cell] < limit);
+                expect(kind < TEXTS || ((const uint32_t *)place.values)[cell] < limit);
             }
         }
+        if (!key) continue;
         look_at_tokens(&key->texts);
         look_at_tokens(&key->jsons);
     }
+    free(places);
 }
 
 // Everything that the caller would copy is there, and every code points to something.

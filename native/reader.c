@@ -27,7 +27,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 5, MOST_KEY_BYTES = 1 << 20 };
+enum { ABI = 6, MOST_KEY_BYTES = 1 << 20 };
 
 typedef enum { CATEGORIES, NAMES, THREAD_IDS, FLOW_IDS } SharedTable;
 
@@ -194,15 +194,21 @@ API uint32_t reader_key(
     return key->length;
 }
 
-API uint32_t reader_cells(
-    const Reader *reader, uint32_t inner, uint32_t at, uint32_t kind, const int32_t **rows, const void **values
-) {
-    const Key *key = key_at(reader, inner, at);
-    if (!key || kind >= KINDS) return 0;
-    const Cells *cells = &key->cells[kind];
-    *rows = cells->rows;
-    *values = cells->values;
-    return cells->count;
+typedef struct {
+    uint64_t count;
+    const int32_t *rows;
+    const void *values;
+} CellPlace;
+
+// Where the cells of the first `keys` keys are: one place after the other for the kinds of each.
+API void reader_cells(const Reader *reader, uint32_t inner, uint32_t keys, CellPlace *places) {
+    for (uint32_t at = 0; at < keys; at++) {
+        const Key *key = key_at(reader, inner, at);
+        for (int kind = 0; kind < KINDS; kind++) {
+            const Cells *cells = key ? &key->cells[kind] : NULL;
+            *places++ = cells ? (CellPlace){cells->count, cells->rows, cells->values} : (CellPlace){0};
+        }
+    }
 }
 
 static uint32_t tokens(const Table *table, uint32_t from, uint8_t *out, uint64_t *bytes) {

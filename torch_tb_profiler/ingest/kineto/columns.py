@@ -120,7 +120,7 @@ class EventColumns:
     def add_coded(self, key: str, kind: ArgKind, rows: Int32, cells: npt.NDArray[Any]) -> None:
         """Append numbers, or codes into the column's `table`, to an argument column."""
         if self._has_column(key):
-            self._args.setdefault(key, _GrowingArg()).blocks.append(_CellBlock(kind, rows, cells))
+            self._growing(key).blocks.append(_CellBlock(kind, rows, cells))
         else:
             self.dropped += len(rows)
 
@@ -128,8 +128,13 @@ class EventColumns:
         """Return the text codes of an argument column; None for numbers and for keys beyond MAX_ARGUMENT_KEYS."""
         if kind not in ("text", "json") or not self._has_column(key):
             return None
-        column = self._args.setdefault(key, _GrowingArg())
+        column = self._growing(key)
         return column.texts if kind == "text" else column.jsons
+
+    def _growing(self, key: str) -> _GrowingArg:
+        if key not in self._args:
+            self._args[key] = _GrowingArg()
+        return self._args[key]
 
     def _has_column(self, key: str) -> bool:
         return key in self._args or len(self._args) < MAX_ARGUMENT_KEYS

@@ -40,8 +40,8 @@ _ANY_CUT = lazy_regex(rb'\}\s*,\s*(?=\{\s*"[^"\\]{1,64}"\s*:)')
 _MAX_BYTES_WITHOUT_CUT = 1 << 23
 """Bytes without a cut after which any JSON object is accepted as the start of an event."""
 
-_CUT_WINDOW = 1 << 12
-"""Bytes before the end of a block in which a cut is searched first."""
+_CUT_WINDOW = 1 << 10
+"""Bytes before the end of a block in which a cut is searched first: a few events."""
 
 _LOOK_BACK = 1 << 12
 """Bytes before text without a cut that are searched again, as a cut may begin in them."""
@@ -55,6 +55,7 @@ _CANDIDATES = 8
 _KEY_LENGTH = 64
 """Bytes that `"traceEvents": [` may extend into what was already searched."""
 
+_SURROGATE_ESCAPE = lazy_regex(rb"\\u[dD][89a-fA-F]")
 _NOT_BLANK = lazy_regex(rb"[^\xef\xbb\xbf \t\r\n]")
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 
@@ -365,7 +366,7 @@ def _parse_tail(tail: bytes | None, *, bare: bool, health: HealthLog, end: int) 
 def _parse_object(text: bytes, offset: int, health: HealthLog) -> dict[str, Any]:
     try:
         value = json.loads(text.decode("utf-8", "replace"), strict=False)
-        if b"\\u" in text:
+        if _SURROGATE_ESCAPE.search(text):
             value = replace_surrogates(value)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error

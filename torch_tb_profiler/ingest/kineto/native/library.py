@@ -56,7 +56,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "reader_column": (_POINTER, _POINTER, _INT),
     "reader_threads": (_INT, _POINTER, _INT, _POINTER),
     "reader_key": (_INT, _POINTER, _INT, _INT, _POINTER, _POINTER, _POINTER),
-    "reader_cells": (_INT, _POINTER, _INT, _INT, _INT, _POINTER, _POINTER),
+    "reader_cells": (None, _POINTER, _INT, _INT, _POINTER),
     "reader_tokens": (_INT, _POINTER, _INT, _INT, _POINTER, _POINTER),
     "reader_key_tokens": (_INT, _POINTER, _INT, _INT, _INT, _INT, _POINTER, _POINTER),
     "reader_clear": (None, _POINTER),
@@ -71,7 +71,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 """Function name -> result type and parameter types, as in native/reader.c."""
 
 
-LIBRARY = CompiledLibrary("events", "reader", 5, _FUNCTIONS)
+LIBRARY = CompiledLibrary("events", "reader", 6, _FUNCTIONS)
 
 
 def load_library() -> NativeLibrary | None:

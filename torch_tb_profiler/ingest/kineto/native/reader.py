@@ -151,10 +151,19 @@ class NativeReader:
                 flow,
             )
         )
+        places = [self._cell_places(inner) for inner in range(2)]
         for inner, at, key in self._keys:
-            for kind in range(len(_KINDS)):
-                self._take_cells(first, inner, at, kind, key)
+            for kind, (cells, rows, values) in enumerate(places[inner][at]):
+                if cells:  # most keys have values of one kind
+                    self._take_cells(first, inner, at, kind, key, _view(rows, cells, np.int32), values)
         self._library.reader_clear(self._reader)
+
+    def _cell_places(self, inner: int) -> list[list[list[int]]]:
+        """Return how many cells each kind of each key has, and the addresses of their rows and values."""
+        places = np.empty((self._known_keys[inner], len(_KINDS), 3), np.uint64)
+        self._library.reader_cells(self._reader, inner, len(places), places.ctypes.data)
+        found: list[list[list[int]]] = places.tolist()
+        return found
 
     def drop_rows(self) -> None:
         """Drop rows and cells that were not taken; text codes stay."""
@@ -167,13 +176,10 @@ class NativeReader:
         self._library.reader_forget(self._reader)
         self._reset_codes()
 
-    def _take_cells(self, first: int, inner: int, at: int, kind: int, key: str) -> None:
-        rows, values = ctypes.c_void_p(), ctypes.c_void_p()
-        count = self._library.reader_cells(self._reader, inner, at, kind, ctypes.byref(rows), ctypes.byref(values))
-        if not count:
-            return
+    def _take_cells(self, first: int, inner: int, at: int, kind: int, key: str, rows: Int32, values: int) -> None:
+        """Add cells of one kind, whose values are at an address, to the argument column `key`."""
         name, dtype = _KINDS[kind]
-        cells = _view(values.value or 0, count, dtype)
+        cells = _view(values, len(rows), dtype)
         table = self._columns.table(key, name)
         if table is not None:
             numbers = self._key_codes.setdefault((inner, at, kind), _CodeMap())
@@ -181,7 +187,7 @@ class NativeReader:
             cells = numbers.codes.take(cells)
         else:
             cells = cells.copy()
-        self._columns.add_coded(key, name, _view(rows.value or 0, count, np.int32) + np.int32(first), cells)
+        self._columns.add_coded(key, name, rows + np.int32(first), cells)
 
     def _learn_threads(self) -> None:
         known = self._threads.known
