@@ -17,10 +17,10 @@ function asking(client: Client) {
 }
 
 it('gives up the answer to a filter once the next letter is typed', async () => {
-  const asked: { filter: string | undefined; signal: AbortSignal | undefined }[] = [];
+  const requests: { filter: string | undefined; signal: AbortSignal | undefined }[] = [];
   const client = {
     view: (_slug: string, _selectors: object, params: Record<string, string>, signal?: AbortSignal) => {
-      asked.push({ filter: params.filter, signal });
+      requests.push({ filter: params.filter, signal });
       return new Promise(() => undefined); // still at work
     },
   } as unknown as Client;
@@ -28,23 +28,23 @@ it('gives up the answer to a filter once the next letter is typed', async () => 
     ({ filter }: { filter: string }) => useView('operators', { run: 'a' }, { filter }),
     { wrapper: asking(client), initialProps: { filter: 'm' } },
   );
-  await waitFor(() => expect(asked).toHaveLength(1));
+  await waitFor(() => expect(requests).toHaveLength(1));
   rerender({ filter: 'mm' });
-  await waitFor(() => expect(asked).toHaveLength(2));
-  expect(asked.map(({ filter, signal }) => [filter, signal!.aborted])).toEqual([
+  await waitFor(() => expect(requests).toHaveLength(2));
+  expect(requests.map(({ filter, signal }) => [filter, signal!.aborted])).toEqual([
     ['m', true],
     ['mm', false],
   ]);
   unmount();
-  expect(asked[1]!.signal!.aborted).toBe(true);
+  expect(requests[1]!.signal!.aborted).toBe(true);
 });
 
 it('asks for the rows of a job again until all of its files are read', async () => {
-  let asked = 0;
+  let requests = 0;
   const client = {
     view: async () => {
-      asked += 1;
-      return { state: 'ready', loading: 2 - asked, payload: { total: 100 * asked } };
+      requests += 1;
+      return { state: 'ready', loading: 2 - requests, payload: { total: 100 * requests } };
     },
   } as unknown as Client;
   const params = {};
@@ -54,5 +54,5 @@ it('asks for the rows of a job again until all of its files are read', async () 
   );
   await waitFor(() => expect(result.current.first?.total).toBe(100));
   await waitFor(() => expect(result.current.first?.total).toBe(200), { timeout: 20_000 });
-  expect(asked).toBe(2);
+  expect(requests).toBe(2);
 });

@@ -100,7 +100,7 @@ export function draw(element: ReactElement, params: Record<string, string> = {})
       </SelectionContext>
     );
   }
-  const drawn = render(
+  const rendered = render(
     <MantineProvider env="test">
       <QueryClientProvider client={queries}>
         <ClientContext value={client}>
@@ -116,7 +116,7 @@ export function draw(element: ReactElement, params: Record<string, string> = {})
         throw new Error('answers are missing');
       }
     });
-  return { ...drawn, settled };
+  return { ...rendered, settled };
 }
 
 /** The text of an element, with plain spaces where a number is joined with its unit. */

@@ -34,13 +34,13 @@ const layout = {
   rows: [1, 9, 2, 3].map((id, i) => ({ kind: 'slices', y: 50 * i, height: 50, track: { id } })),
   height: 200,
 } as unknown as Layout;
-const drawn = {
+const visible = {
   tiles: [{ begin: 0, end: 1000, data }] as unknown as Cover<Tile>[],
   layout,
   window: { begin: 0, end: 100 },
   scroll: 0,
 };
-const go = (from: number, way: Direction) => sliceInDirection(drawn, boxes[from]!, way);
+const go = (from: number, way: Direction) => sliceInDirection(visible, boxes[from]!, way);
 
 test('along a lane, and into and out of a slice', () => {
   expect(go(b, 'after')).toBe(c);
@@ -59,11 +59,11 @@ test('from the last lane to the next track that has slices, and back to what is 
 
 test('what lies beyond a slice is not inside it', () => {
   const late = { ...boxes[a]!, duration: 5 };
-  expect(sliceInDirection(drawn, late, 'in')).toBe(d);
+  expect(sliceInDirection(visible, late, 'in')).toBe(d);
 });
 
 test('without a selection, what lies in the middle of the first track in sight', () => {
-  expect(visibleSlice(drawn)).toBe(a);
-  expect(visibleSlice({ ...drawn, scroll: 60 })).toBe(d);
-  expect(visibleSlice({ ...drawn, tiles: [] })).toBeNull();
+  expect(visibleSlice(visible)).toBe(a);
+  expect(visibleSlice({ ...visible, scroll: 60 })).toBe(d);
+  expect(visibleSlice({ ...visible, tiles: [] })).toBeNull();
 });

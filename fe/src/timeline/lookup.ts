@@ -15,17 +15,27 @@ interface VisibleTiles {
 }
 
 /** Return the slice in a direction from another. */
-export function sliceInDirection(drawn: VisibleTiles, from: SlicePlace, direction: Direction): number | null {
+export function sliceInDirection(
+  visible: VisibleTiles,
+  from: SlicePlace,
+  direction: Direction,
+): number | null {
   const { track, depth, start, duration } = from;
   if (direction === 'before' || direction === 'after') {
-    return neighbor(drawn.tiles, from, direction === 'after' ? 1 : -1);
+    return neighbor(visible.tiles, from, direction === 'after' ? 1 : -1);
   }
   if (direction === 'in') {
-    const first = neighbor(drawn.tiles, { ...from, depth: depth + 1, start: start - 1 }, 1, start + duration);
-    return first ?? sliceOnNextTrack(drawn, from, 1);
+    const first = neighbor(
+      visible.tiles,
+      { ...from, depth: depth + 1, start: start - 1 },
+      1,
+      start + duration,
+    );
+    return first ?? sliceOnNextTrack(visible, from, 1);
   }
   return (
-    (depth > 0 ? nearest(drawn.tiles, track, depth - 1, start) : null) ?? sliceOnNextTrack(drawn, from, -1)
+    (depth > 0 ? nearest(visible.tiles, track, depth - 1, start) : null) ??
+    sliceOnNextTrack(visible, from, -1)
   );
 }
 

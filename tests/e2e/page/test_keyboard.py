@@ -49,17 +49,17 @@ def test_the_navigation_can_be_skipped(open_page: Open) -> None:
         assert frame.locator("#page :focus").count() == 1, "the focus left the page before it came to the search"
 
 
-def test_slices_are_walked_with_the_keyboard_and_spoken(open_page: Open) -> None:
+def test_slices_are_walked_with_the_keyboard_and_announced(open_page: Open) -> None:
     page, frame = open_page(**TRACE)
     wait_until_drawn(frame)
-    stage, spoken = frame.locator("[data-part=stage]"), frame.locator("[data-part=spoken]")
+    stage, announcement = frame.locator("[data-part=stage]"), frame.locator("[data-part=announcement]")
     title = frame.locator("[data-part=event-details] h2")
-    expect(spoken).to_have_text("")
+    expect(announcement).to_have_text("")
     stage.focus()
     page.keyboard.press("Enter")
     expect(title).to_contain_text("ProfilerStep")
-    expect(spoken).to_contain_text("ProfilerStep")
-    expect(spoken).to_contain_text("thread 1")
+    expect(announcement).to_contain_text("ProfilerStep")
+    expect(announcement).to_contain_text("thread 1")
     page.keyboard.press("ArrowDown")
     expect(title).to_contain_text("DataLoader")
     page.keyboard.press("ArrowRight")
@@ -68,12 +68,12 @@ def test_slices_are_walked_with_the_keyboard_and_spoken(open_page: Open) -> None
     expect(title).to_have_text("cudaLaunchKernel")
     page.keyboard.press("ArrowDown")  # nothing lies inside: the next track
     expect(title).to_have_text("sgemm")
-    expect(spoken).to_contain_text("sgemm, on")
+    expect(announcement).to_contain_text("sgemm, on")
     page.keyboard.press("ArrowUp")
     expect(title).not_to_have_text("sgemm")
     page.keyboard.press("Escape")
     expect(title).to_have_count(0)
-    expect(spoken).to_have_text("")
+    expect(announcement).to_have_text("")
     page.keyboard.press("e")
     expect(frame.locator("[data-part=selected-area] h2")).to_contain_text("Selected")
 

@@ -30,7 +30,7 @@ def test_from_the_kernel_of_the_headline_to_its_slice_is_one_click(open_page: Op
     _, frame = open_page(view=view, run=run)
     frame.locator("[data-part=answer]").get_by_role("button", name="sgemm").click()
     expect(frame.locator("[data-part=event-details] h2")).to_have_text("sgemm")
-    expect(frame.locator("[data-part=spoken]")).to_contain_text("stream 7")
+    expect(frame.locator("[data-part=announcement]")).to_contain_text("stream 7")
     expect(frame.locator("[data-part=track-label]", has_text="stream 7")).to_be_in_viewport()
 
 
@@ -39,7 +39,7 @@ def test_a_row_of_a_kernel_is_one_click_from_its_slice(open_page: Open) -> None:
     row = frame.locator("[data-part=table-body] [role=row]", has_text="sgemm")
     row.get_by_role("button", name="Show the first on the timeline").click()
     expect(frame.locator("[data-part=event-details] h2")).to_have_text("sgemm")
-    expect(frame.locator("[data-part=spoken]")).to_contain_text("stream 7")
+    expect(frame.locator("[data-part=announcement]")).to_contain_text("stream 7")
 
 
 def test_of_160_ranks_the_late_one_and_its_cause_are_seen_without_a_click(open_page: Open) -> None:

@@ -58,7 +58,7 @@ def test_each_rank_has_a_lane_of_computation_and_one_of_communication(new_page: 
 def selects_and_marks(page: Page) -> None:
     page.locator("[data-part=stage]").focus()
     page.keyboard.press("Enter")
-    expect(page.locator("[data-part=spoken]")).to_contain_text("rank 4")
+    expect(page.locator("[data-part=announcement]")).to_contain_text("rank 4")
     trials.marks_the_selection(page)
 
 

@@ -147,7 +147,7 @@ def selects_on_the_drawing(page: Page) -> None:
     page.locator("[data-part=stage]").focus()
     page.keyboard.press("Enter")
     expect_name(page, "ProfilerStep")
-    expect(page.locator("[data-part=spoken]")).to_contain_text("ProfilerStep")
+    expect(page.locator("[data-part=announcement]")).to_contain_text("ProfilerStep")
 
 
 def walks_along(page: Page) -> None:

@@ -67,7 +67,7 @@ const scene = (begin: number, end: number, ...tiles: Tile[]): Scene => ({
   highlight: null,
 });
 
-function drawn(what: Scene): [string, number, number, number][] {
+function drawnSlices(what: Scene): [string, number, number, number][] {
   const found: [string, number, number, number][] = [];
   const context = {
     fillStyle: '',
@@ -88,7 +88,7 @@ test('each column is as high as the share of its time, idle time from below', ()
     { category: 1, start: 55, duration: 2 },
     { category: 2, start: 57, duration: 43 },
   ];
-  expect(drawn(scene(0, 100, tile(0, 100, boxes)))).toEqual([
+  expect(drawnSlices(scene(0, 100, tile(0, 100, boxes)))).toEqual([
     ['#work', 0, 5, 1],
     ['#sync', 5, 1, 0.2],
     ['#late', 5, 1, 0.3],
@@ -123,10 +123,10 @@ test('a cause that reaches across tiles is named once, in all the room it has', 
 });
 
 test('outside of the steps nothing is drawn', () => {
-  expect(drawn(scene(0, 100, tile(0, 100, [{ category: 0, start: 50, duration: 10 }])))).toEqual([
+  expect(drawnSlices(scene(0, 100, tile(0, 100, [{ category: 0, start: 50, duration: 10 }])))).toEqual([
     ['#work', 5, 1, 1],
   ]);
-  expect(drawn(scene(0, 100))).toEqual([]);
+  expect(drawnSlices(scene(0, 100))).toEqual([]);
 });
 
 test('the part under the pointer is found; of parts in one box idle time comes before work', () => {

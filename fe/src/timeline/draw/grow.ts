@@ -61,13 +61,13 @@ function raiseLanes(rows: readonly TrackRow[], limit: (row: TrackRow) => number,
   const low = rows.filter(row => row.lane < limit(row));
   const now = low.reduce((sum, row) => sum + row.lanes * row.lane, 0);
   const factor = (now + free) / Math.max(now, 1);
-  let taken = 0;
+  let used = 0;
   for (const row of low) {
     const lane = Math.max(row.lane, Math.min(Math.floor(row.lane * factor), limit(row)));
     const more = row.lanes * (lane - row.lane);
     row.lane = lane;
     row.height += more;
-    taken += more;
+    used += more;
   }
-  return taken;
+  return used;
 }

@@ -72,7 +72,7 @@ function scene(window: { begin: number; end: number }, ...parts: Tile[]): Scene 
 }
 
 /** What is filled with a slice's color: [from, to, alpha]. */
-function drawn(what: Scene): [number, number, number][] {
+function drawnSlices(what: Scene): [number, number, number][] {
   const found: [number, number, number][] = [];
   const context = {
     globalAlpha: 1,
@@ -94,7 +94,7 @@ test('a slice is drawn where it is, however short at least a pixel wide', () => 
     { start: 10, duration: 20 },
     { start: 50, duration: 0 },
   ];
-  const found = drawn(scene({ begin: 0, end: 100 }, tile(0, 1024, boxes)));
+  const found = drawnSlices(scene({ begin: 0, end: 100 }, tile(0, 1024, boxes)));
   expect(found).toEqual([
     [10, 29, 1],
     [50, 51, 1],
@@ -106,16 +106,16 @@ test('a slice across the seam of two tiles is drawn once, whole, whichever tile 
   const first = tile(0, 50, [long]);
   const second = tile(50, 100, [long]);
   const window = { begin: 0, end: 100 };
-  expect(drawn(scene(window, first, second))).toEqual([[5, 94, 1]]);
-  expect(drawn(scene(window, second))).toEqual([[5, 94, 1]]);
+  expect(drawnSlices(scene(window, first, second))).toEqual([[5, 94, 1]]);
+  expect(drawnSlices(scene(window, second))).toEqual([[5, 94, 1]]);
 });
 
 test('a shared box is as solid as it is busy', () => {
   const box = { start: 0, duration: 10, count: 5 };
-  const [[, , full]] = drawn(scene({ begin: 0, end: 100 }, tile(0, 1024, [{ ...box, busy: 10 }]))) as [
+  const [[, , full]] = drawnSlices(scene({ begin: 0, end: 100 }, tile(0, 1024, [{ ...box, busy: 10 }]))) as [
     [number, number, number],
   ];
-  const [[, , half]] = drawn(scene({ begin: 0, end: 100 }, tile(0, 1024, [{ ...box, busy: 2 }]))) as [
+  const [[, , half]] = drawnSlices(scene({ begin: 0, end: 100 }, tile(0, 1024, [{ ...box, busy: 2 }]))) as [
     [number, number, number],
   ];
   expect(half).toBeLessThan(full);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SvgDrawing } from './vector';
 
-const made = () =>
+const createDrawing = () =>
   new SvgDrawing(
     { font: '', measureText: text => ({ width: 6 * text.length }) as TextMetrics },
     { x: 10, y: 20, width: 100, height: 50 },
@@ -9,7 +9,7 @@ const made = () =>
 
 describe('a drawing of shapes', () => {
   it('is what was painted, where and how', () => {
-    const drawing = made();
+    const drawing = createDrawing();
     drawing.fillStyle = 'color(srgb 1 0.5 0)';
     drawing.globalAlpha = 0.5;
     drawing.fillRect(1, 2, 30.123, 4);
@@ -28,7 +28,7 @@ describe('a drawing of shapes', () => {
   });
 
   it('cuts off what is clipped, and nothing after that', () => {
-    const drawing = made();
+    const drawing = createDrawing();
     drawing.save();
     drawing.beginPath();
     drawing.rect(0, 5, 100, 10);
@@ -43,7 +43,7 @@ describe('a drawing of shapes', () => {
   });
 
   it('draws lines, curves, circles and round corners as one path each', () => {
-    const drawing = made();
+    const drawing = createDrawing();
     const path = (draw: () => void, end: 'fill' | 'stroke') => {
       drawing.beginPath();
       draw();

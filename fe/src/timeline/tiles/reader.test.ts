@@ -80,9 +80,9 @@ describe('the reader', () => {
   it('does the work itself when the worker cannot start', async () => {
     const worker = new FakeWorker();
     const reader = new TileReader(worker as unknown as Worker);
-    const asked = reader.tile(client, {}, {}, quiet());
+    const answer = reader.tile(client, {}, {}, quiet());
     worker.dispatchEvent(new Event('error'));
-    expect([...(await asked).start]).toEqual([1010]);
+    expect([...(await answer).start]).toEqual([1010]);
     expect([...(await reader.tile(client, {}, {}, quiet())).event]).toEqual([9]);
     expect(worker.orders).toHaveLength(1);
   });

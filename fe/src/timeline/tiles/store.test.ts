@@ -50,15 +50,15 @@ test('what is not here yet is drawn from a coarser tile', async () => {
 });
 
 test('what is no longer in sight is not waited for', async () => {
-  const asked: [number, AbortSignal][] = [];
+  const requests: [number, AbortSignal][] = [];
   const { tiles, trouble } = store((begin, _end, signal) => {
-    asked.push([begin, signal]);
+    requests.push([begin, signal]);
     return new Promise((_, fail) => signal.addEventListener('abort', () => fail(new Error('stopped'))));
   });
   tiles.request({ begin: 0, end: TILE_BUCKETS - 1 }, 1);
   tiles.request({ begin: 5 * TILE_BUCKETS, end: 6 * TILE_BUCKETS - 1 }, 1);
   await settled();
-  expect(asked.map(([begin, signal]) => [begin, signal.aborted])).toEqual([
+  expect(requests.map(([begin, signal]) => [begin, signal.aborted])).toEqual([
     [0, true],
     [5 * TILE_BUCKETS, false],
   ]);

@@ -115,12 +115,12 @@ function FurtherRecordings({ side, first, further, onFurther }: FurtherProps) {
     ...spans.map(span => [first.run, first.worker, span.name] as Recording),
     ...runs.filter(run => run.name !== first.run).map(run => [run.name, null, null] as Recording),
   ];
-  const taken = new Set([
+  const chosen = new Set([
     recordingName([first.run, first.worker, first.span]),
     ...selected.map(recordingName),
   ]);
   const options = others
-    .filter(recording => !taken.has(recordingName(recording)))
+    .filter(recording => !chosen.has(recordingName(recording)))
     .map(recording => ({ value: JSON.stringify(recording), label: recordingName(recording) }));
   const update = (next: Recording[]) => onFurther(next.length > 0 ? JSON.stringify(next) : '');
   return (

@@ -180,8 +180,8 @@ it('shows a part without parts on the timeline of the recording that has it', as
 
 it('shows what only the base has in the base', async () => {
   const [part] = golden.diff.level.parts;
-  const gone = { ...part!, path: '9', parts: 0, candidate_event: null, base_event: 3 };
-  drawView(View, { ...golden.diff, level: { ...golden.diff.level, parts: [gone] } }, { base });
+  const onlyInBase = { ...part!, path: '9', parts: 0, candidate_event: null, base_event: 3 };
+  drawView(View, { ...golden.diff, level: { ...golden.diff.level, parts: [onlyInBase] } }, { base });
   await waitFor(() => expect(document.querySelectorAll('[data-part=part-pair]')).toHaveLength(1));
   fireEvent.keyDown(document.querySelector('[data-part=part-pair]')!, { key: 'Enter' });
   expect(readState()).toMatchObject({ view: 'trace', ...base, event: '3' });

@@ -3,11 +3,11 @@ import golden from '../../../../tests/golden/payloads/distributed.json';
 import type { DistributedPayload } from '../../api/types';
 import { groupByHost, isHostRow } from './select';
 
-const drawn = golden.distributed as unknown as DistributedPayload;
-const first = drawn.stragglers[0]!;
+const payload = golden.distributed as unknown as DistributedPayload;
+const first = payload.stragglers[0]!;
 
 const job = (hosts: (string | null)[], costs: number[], late: [string, number, number, boolean][] = []) => ({
-  ...drawn,
+  ...payload,
   late_hosts: late.map(([host, ranks, cost_ns, together]) => ({ host, ranks, cost_ns, together })),
   stragglers: hosts.map((host, rank) => ({
     ...first,

@@ -43,12 +43,12 @@ it('says why the device is idle, and for how long', () => {
 
 it('calls a device a GPU where its vendor does', async () => {
   const [device] = golden.overview.devices;
-  for (const [kind, said] of [
+  for (const [kind, sentence] of [
     ['ROCm', 'GPU busy'],
     ['HPU', 'Device busy'],
   ] as const) {
     drawView(View, { ...golden.overview, devices: [{ ...device, kind }] });
-    expect((await screen.findByLabelText('What the step is spent on')).textContent).toContain(said);
+    expect((await screen.findByLabelText('What the step is spent on')).textContent).toContain(sentence);
     cleanup();
   }
 });
@@ -73,9 +73,9 @@ it('says of a device whose kernels or copies are missing no more than is known',
       ...golden.overview,
       average: { ...average, categories: { ...average.categories, ...categories } },
     });
-    const said = (await screen.findByLabelText('What the step is spent on')).textContent;
+    const sentence = (await screen.findByLabelText('What the step is spent on')).textContent;
     cleanup();
-    return said;
+    return sentence;
   };
   expect(await without()).toMatch(/GPU busy \d.*GPU idle \d/);
   expect(await without('memcpy')).toMatch(/GPU busy at least \d.*GPU idle at most \d/);
@@ -281,10 +281,10 @@ it('answers the next question where nothing is advised', async () => {
   };
   vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify(answer))));
   drawView(View, { ...golden.overview, recommendations: [], no_advice: [{ text: 'None.', link: null }] });
-  const drawn = await screen.findByRole('region', { name: 'Where the idle time is' });
-  expect(drawn.getAttribute('aria-busy')).toBe('false');
-  expect(drawn.querySelectorAll('li').length).toBe(4);
-  expect(drawn.querySelector('ol')!.style.minHeight).toBe('');
+  const panel = await screen.findByRole('region', { name: 'Where the idle time is' });
+  expect(panel.getAttribute('aria-busy')).toBe('false');
+  expect(panel.querySelectorAll('li').length).toBe(4);
+  expect(panel.querySelector('ol')!.style.minHeight).toBe('');
   expect(document.querySelector('[data-part=advice]')!.tagName).toBe('P');
 });
 

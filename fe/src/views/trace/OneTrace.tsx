@@ -95,7 +95,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
   // The selected slice is visible even on a hidden track.
   const unseen = aside.filter(id => id !== place?.track);
   const layout = useLayout(payload, { folded, deep, hidden: unseen, pinned, order, filter });
-  const { paths, error } = usePaths(members, shown, state.path && timeline.drawn);
+  const { paths, error } = usePaths(members, shown, state.path && timeline.hasDrawn);
   const at = state.event === null ? shown.begin : (current?.start_ns ?? null);
   const found = useSearch(payload, members, state, at, shown);
   const highlights = useMemo<Highlights>(
@@ -198,7 +198,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
       }}
       onArea={next => change({ area: next })}
       error={selected.error ?? error}
-      spoken={describeSlice(current, payload) || plainText(selected.moment?.headline ?? [])}
+      announcement={describeSlice(current, payload) || plainText(selected.moment?.headline ?? [])}
       legend={
         <Legend
           by={color}

@@ -41,7 +41,7 @@ interface Props {
   /** Details of the selection; null while nothing is selected. */
   panel: ReactNode;
   /** Description of the selection for screen readers. */
-  spoken: string;
+  announcement: string;
   error: string | null;
   legend?: ReactNode;
 }
@@ -123,8 +123,8 @@ export function Timeline(props: Props) {
           />
         </div>
       </Dock>
-      <p className="visually-hidden" role="status" data-part="spoken">
-        {props.spoken}
+      <p className="visually-hidden" role="status" data-part="announcement">
+        {props.announcement}
       </p>
       <Status error={props.error} legend={props.legend} />
     </div>

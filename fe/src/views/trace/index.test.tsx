@@ -76,10 +76,10 @@ it('remembers where the details are docked and their size', async () => {
 });
 
 it('sums up the tracks of one kind', async () => {
-  const asked: URL[] = [];
+  const requests: URL[] = [];
   const serve = fetch;
   vi.stubGlobal('fetch', (address: string) => {
-    asked.push(new URL(address));
+    requests.push(new URL(address));
     return serve(address);
   });
   drawView(View, golden.trace, { params: { area: '0-3000000', sums: 'counter' } });
@@ -90,7 +90,7 @@ it('sums up the tracks of one kind', async () => {
   expect(await screen.findByRole('grid', { name: 'selection' })).toBeTruthy();
   expect(location.hash).toContain('sums=stream');
   const streams = golden.trace.tracks.filter(track => track.kind === 'stream').map(track => track.id);
-  const tracks = asked
+  const tracks = requests
     .filter(url => url.pathname.endsWith('selection'))
     .map(url => url.searchParams.get('tracks'));
   expect(tracks.at(-1)).toBe(String(streams));
@@ -109,8 +109,8 @@ it('sums up a time range by kernel family, and filters by one', async () => {
   const grid = await screen.findByRole('grid', { name: 'selection' });
   expect(within(grid).getAllByRole('row')).toHaveLength(rows.length + 1);
   fireEvent.click(screen.getByRole('button', { name: new RegExp(`^${family} `) }));
-  const kept = rows.filter(row => row.family === family);
-  expect(within(grid).getAllByRole('row')).toHaveLength(kept.length + 1);
+  const ofFamily = rows.filter(row => row.family === family);
+  expect(within(grid).getAllByRole('row')).toHaveLength(ofFamily.length + 1);
 });
 
 describe('colored by family', () => {

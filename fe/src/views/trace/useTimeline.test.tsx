@@ -22,10 +22,10 @@ it('keeps a window that came to rest in the same frame as a mark', () => {
   location.hash = '#pytorch_profiler&p.pytorch_profiler.view=trace';
   const payload = golden.trace as unknown as TracePayload;
   const { result } = renderHook(() => useTimeline(payload), { wrapper: Wrapper });
-  const drawn = result.current;
+  const timeline = result.current;
   act(() => {
-    drawn.change({ window: { begin: 5, end: 9 } }, true);
-    drawn.change({ marks: [7] });
+    timeline.change({ window: { begin: 5, end: 9 } }, true);
+    timeline.change({ marks: [7] });
   });
   expect(readState()).toEqual({ view: 'trace', at: '5-9', marks: '7' });
 });

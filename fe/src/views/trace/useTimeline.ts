@@ -21,9 +21,9 @@ export function useTimeline(payload: TracePayload) {
   const theme = useComputedColorScheme('light');
   const [controller, setController] = useState<Controller | null>(null);
   const [loading, setLoading] = useState<boolean | null>(null);
-  const [drawn, setDrawn] = useState(false);
-  if (loading === false && !drawn) {
-    setDrawn(true);
+  const [hasDrawn, setHasDrawn] = useState(false);
+  if (loading === false && !hasDrawn) {
+    setHasDrawn(true);
   }
   const change = useCallback(
     (next: Partial<TraceState>, quiet = false) =>
@@ -50,7 +50,7 @@ export function useTimeline(payload: TracePayload) {
     loading,
     setLoading,
     /** Whether slices were drawn once; it stays so while those of another window are loaded. */
-    drawn,
+    hasDrawn,
     /** Origin of the ruler, ns. */
     origin,
     time: (ns: number) =>

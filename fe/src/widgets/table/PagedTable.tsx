@@ -78,7 +78,7 @@ export function PagedTable<R>(props: Props<R>) {
 
   const rowAt = (index: number): R | undefined =>
     page(Math.floor(index / ROWS_PER_PAGE))?.[index % ROWS_PER_PAGE];
-  const drawn = items.map(item => rowAt(item.index)).filter(row => row !== undefined);
+  const rendered = items.map(item => rowAt(item.index)).filter(row => row !== undefined);
   const move = (to: number) => {
     const index = Math.min(Math.max(to, 0), count - 1);
     setPosition(index);
@@ -170,7 +170,7 @@ export function PagedTable<R>(props: Props<R>) {
           data-part="table-body"
           style={{ height: virtual.getTotalSize(), minWidth: grid.minWidth }}
         >
-          <Names of={namesOf(columns, drawn)}>
+          <Names of={namesOf(columns, rendered)}>
             {items.map(item => {
               const row = rowAt(item.index);
               return (

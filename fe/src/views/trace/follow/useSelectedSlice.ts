@@ -65,12 +65,12 @@ export function useSelectedSlice(
   const isDeviceWork = current !== undefined && DEVICE_KINDS.has(current.kind);
   const hasOrigin = isDeviceWork || /^graph_\d+_cpp_fused_/.test(current?.name ?? '');
   const originAnswer = useView<OriginEvent>('origins/event', selectors, { event: String(id) }, hasOrigin);
-  const drawn = useMemo(
+  const selected = useMemo(
     () => selectionDrawing(current, flows, currentMoment, members, index),
     [current, flows, currentMoment, members, index],
   );
   return {
-    ...drawn,
+    ...selected,
     /** Index of its trace; 0 while nothing is selected. */
     index,
     /** Its id in that trace. */

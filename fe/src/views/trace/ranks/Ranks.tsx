@@ -98,7 +98,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
   );
   const at = state.event === null ? shown.begin : (place?.start ?? null);
   const found = useSearch(payload, traces, state, at, shown);
-  const { paths, error } = usePaths(traces, shown, state.path && timeline.drawn);
+  const { paths, error } = usePaths(traces, shown, state.path && timeline.hasDrawn);
   const map = useRankMap(run, members, payload, timeline.loading === false, hidden);
   const highlights = useMemo<Highlights>(
     () => ({
@@ -184,7 +184,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       error={selected.error ?? error}
       legend={<Legend by={by} payload={payload} colors={colors} tile={map.tile} />}
       saved={{ subject: `Timeline of ${members.map(({ title }) => title).join(', ')}`, traces, colors }}
-      spoken={
+      announcement={
         current || selected.moment
           ? `${member.title}: ${describeSlice(current, member.payload) || plainText(selected.moment?.headline ?? [])}`
           : ''

@@ -88,7 +88,7 @@ export function useRankMap(
   run: string,
   members: readonly AlignedRank[],
   merged: TracePayload,
-  drawn: boolean,
+  enabled: boolean,
   hidden: readonly number[],
 ) {
   const count = members.length;
@@ -109,7 +109,7 @@ export function useRankMap(
         tracks: busiestTracks(shown[i]!).join(','),
       },
     ]),
-    drawn,
+    enabled,
   );
   const tile = useMemo(
     () => payloads && mergeTiles(payloads.map(decodeTile), members, begin, end),

@@ -51,7 +51,7 @@ export function Save({ timeline, payload, colorBy, subject, traces, colors, link
       setProblem(error instanceof Error ? error.message : String(error));
     }
   };
-  const draw = (save: (name: string, drawn: readonly Chart[]) => Promise<void> | void) => () =>
+  const draw = (save: (name: string, charts: readonly Chart[]) => Promise<void> | void) => () =>
     attempt(() => {
       const title = `${subject}, ${time(shown.begin)} to ${time(shown.end)}`;
       const picture =
@@ -96,11 +96,11 @@ function pictureOfTracks(
   texts: readonly LegendEntry[],
   title: string,
 ): Chart | null {
-  const { lastFrame: drawn } = controller;
-  if (!drawn) {
+  const { lastFrame: frame } = controller;
+  if (!frame) {
     return null;
   }
-  const { scene, above } = drawn;
+  const { scene, above } = frame;
   const { palette } = scene;
   const ruler = document.createElement('canvas').getContext('2d')!;
   const { width, height } = above;
