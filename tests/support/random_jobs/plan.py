@@ -135,10 +135,10 @@ class JobPlan:
 
     def lateness(self, cause: Delay) -> float:
         """Return the µs by which a rank is late for that reason."""
-        if cause.kind not in ("larger", "rows"):
+        if cause.kind not in ("larger", "rows", "device"):
             return cause.us
         kernels = [each for each in self.simulation.programs[cause.rank] if isinstance(each, SimulatedKernel)]
-        larger = [each.us for each in kernels if cause.kind == "rows" or each.name == cause.kernel]
+        larger = [each.us for each in kernels if cause.kind != "larger" or each.name == cause.kernel]
         return (cause.factor - 1) * sum(larger)
 
     def cause_of(self, rank: int) -> Delay | None:

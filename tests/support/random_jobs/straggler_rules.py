@@ -23,8 +23,14 @@ def _judge_straggler(match: re.Match[str], context: Context) -> str | None:
     if not _are_late(names, context):
         return f"late are {sorted(context.late)}, not {sorted(names)}"
     cost, limit = us(match["cost"]), match["limit"]
-    if limit:
-        return context.at_most(cost, context.truth.cause_cost, "the cost")
+    if limit:  # of what is named; a missing rank may be as late, or others have slower devices, too
+        # No job is faster by more than the work that is gone; chance makes it a little more.
+        chance = context.plan.simulation.jitter * context.truth.step
+        lateness = sum(context.plan.lateness(each) for each in context.plan.causes if each.rank in names)
+        return first_reason(
+            context.at_most(cost, context.truth.cost_of(names), "the cost"),
+            context.at_least(cost, lateness + chance, "the lateness"),
+        )
     return context.close(cost, context.truth.cause_cost, "the cost")
 
 
@@ -102,7 +108,7 @@ def _judge_late_advice(match: re.Match[str], context: Context) -> str | None:
     if not named <= context.late:
         return f"late are {context.late}"
     truth, rows = context.truth, all(each.kind in ("rows", "larger") for each in context.plan.causes)
-    return context.at_most(us(match["gain"]), truth.split_cost if rows else truth.cause_cost, "the gain")
+    return context.at_most(us(match["gain"]), truth.split_cost if rows else truth.cost_of(named), "the gain")
 
 
 def _judge_even_split(match: re.Match[str], context: Context) -> str | None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.support.job_views import sentences, view
 from tests.support.jobs import CULPRIT, Job, JobOp, ddp
-from tests.support.simulation.simulator import Delay, Simulation, with_idle_stage
+from tests.support.simulation.simulator import Delay, SimulatedKernel, Simulation, with_idle_stage
 from tests.support.simulation.simulator import ddp as simulated_ddp
 from tests.support.simulation.simulator import pipeline as simulated_pipeline
 from torch_tb_profiler.analyses.distributed import causes, stragglers
@@ -134,6 +134,25 @@ def test_ranks_that_wait_for_each_other_in_turn_are_not_balanced(missing: int | 
     payload = build(simulation.run().members(only=[rank for rank in range(5) if rank != missing]), NoParams())
     text = re.match(r"No rank is a clear straggler, but .* cost (\S+) ms per step\.", sentences(payload))
     assert text is not None and float(text[1]) == pytest.approx(simulation.cost_us() / 1000, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        Delay("host", 1, us=1900),  # over before most of what its first message waits for
+        Delay("rows", 0, factor=1.2),
+        Delay("device", 2, factor=1.3),
+    ],
+)
+def test_a_stage_costs_no_more_than_it_works_longer_whatever_the_others_wait_in_the_pipeline(late: Delay) -> None:
+    simulation = Simulation(simulated_pipeline(3, 4), steps=5, delays=[late], syncs=True)
+    kernels = sum(each.us for each in simulation.programs[late.rank] if isinstance(each, SimulatedKernel))
+    longer = late.us or (late.factor - 1) * kernels
+    payload = build(simulation.run().members(), NoParams())
+    text = re.match(rf"Rank {late.rank} is a straggler: .* up to (\S+) ms per step\.", sentences(payload))
+    assert text is not None
+    assert simulation.cost_us() / 1000 <= float(text[1]) <= 1.05 * longer / 1000
+    assert max(row.waiting_per_step_ns for row in payload.stragglers) > 2 * float(text[1]) * 1e6
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,8 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     """What lateness costs.
 
     by_rank     float64[ranks]  ns per step that each rank costs the others
+    longer      float64[ranks]  ns per step that each rank works longer than is typical, where it does: without it
+                no path through the job is shorter by more, whatever waits for what
     sets        sets of ranks: those of each host, and those that work longest beyond the typical time
     earliest    float64[ranks]  ns per step that each rank would be done earlier at most without lateness: of any
                 rank or set that was replayed, or of all together
@@ -96,6 +98,7 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     """
 
     by_rank: Float64
+    longer: Float64
     sets: tuple[Suspect, ...]
     earliest: Float64
     at_times: float
@@ -160,6 +163,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     ]
     return StragglerCosts(
         by_rank=by_rank,
+        longer=positive / steps,
         sets=tuple(
             Suspect(members, _cost_to_others(earlier[:, column], members), host=host)
             for column, (members, host) in enumerate(sets, len(replayed))

@@ -95,7 +95,8 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     communication  of the other ranks, None if unknown
     causes   why those of `ranks` are late of which it is known, in their order
     cost_is_limit  `suspect` costs at most that: ranks are missing, or it passes messages on, whose cost the replay
-                  can't tell from the waiting that a pipeline has in any case
+                  can't tell from the waiting that a pipeline has in any case; it is no more than the others wait,
+                  nor than the suspect works longer than is typical
     even_split  if each of `ranks` is late as its kernels are larger, and all ranks are compared: ns per step that
                 the same work, spread evenly, would save, since it has to be done by some rank; else None
     missing_cost  ns per step that ranks that aren't compared cost at most; None if that is not worth naming, or
@@ -186,6 +187,9 @@ def judge_ranks(
         ]
         # Messages that are awaited side by side are as much waiting together, and no step saves more than itself.
         longest = min(max(waiting, default=0.0), _mean_step_duration(comparison) or np.inf)
+        if suspect.reason == "work":
+            # A step isn't shorter by more than the work that is gone, on whatever path it is.
+            longest = min(longest, float(costs.longer[list(suspect.members)].sum()))
         suspect = msgspec.structs.replace(suspect, cost=max(suspect.cost, longest))
     named = tuple(row for row in rows if suspect is not None and row.member in suspect.members)
     once = find_late_once(comparison.job, costs.all_work, _mean_step_duration(comparison))
