@@ -188,3 +188,36 @@ def test_a_wait_saves_what_steps_in_a_row_save_beside_an_odd_one_or_an_evaluatio
     found = get_advice(trace, "synchronization")
     assert found is not None and found.gain is not None
     assert found.gain.ns == pytest.approx(2_000_000, rel=0.05)
+
+
+@pytest.mark.parametrize("explained", [True, False])
+def test_a_host_that_is_ahead_takes_as_long_as_in_its_fastest_step(explained: bool) -> None:
+    """It launches for 6, 4 and 5 of 10 ms, then waits; without 9 ms of conversion, 4 may be what it takes."""
+    lines = [steps(3)]
+    for i, launching in enumerate((6_000, 4_000, 5_000)):
+        at = 10_000 * i
+        lines += [
+            work(at + 20, 9_000, at + 10, 10 * i + 1, "nchwToNhwcKernel"),
+            work(at + 9_020, 500, at + launching - 20, 10 * i + 2),
+            f"host cuda_runtime cudaDeviceSynchronize {at + launching} {9_530 - launching}",
+        ]
+    trace = draw("\n".join(lines))
+    assert replay_unavailable_reason(trace) is None
+    found = next(
+        each
+        for each in (advice(trace) if explained else measured_advice(trace))
+        if each.finding.id == "layout_conversion"
+    )
+    assert found.gain is not None and found.gain.basis == ("what_if" if explained else "share")
+    assert found.gain.measured_ns == pytest.approx(4_520_000, abs=20_000)
+    assert 5_000_000 < found.gain.ns < 5_540_000
+
+
+def test_faster_kernels_save_no_more_than_they_take_less() -> None:
+    """The host would be free 9 ms sooner, but of the step's work on the device only 2 ms go."""
+    device = f"{work(20, 7_000, 10, 1)}\n{work(7_020, 2_000, 20, 2, 'nchwToNhwcKernel')}"
+    found = get_advice(
+        draw(f"{STEP}\n{device}\nhost cuda_runtime cudaDeviceSynchronize 30 9_000".replace("_", "")),
+        "layout_conversion",
+    )
+    assert found is not None and found.gain is not None and found.gain.ns == pytest.approx(2_000_000, abs=1_000)

@@ -2,6 +2,9 @@
 
 Where the schedule explains the trace, it is replayed without what the advice removes; else the gain is the time of
 the step that this takes while nothing else runs, or all time that the host is in code that it names.
+
+A host that waits for the device in each step takes its time until then, in some steps more than in others: what
+less device work saves is bounded by the step in which it takes least, not by the average one.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from torch_tb_profiler.analyses.overview.host_rules import copying_calls
 from torch_tb_profiler.analyses.overview.idle import device_busy, host_late_times, long_stretches
 from torch_tb_profiler.analyses.schedule.step_spans import StepSpans, recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import (
+    UNNAMED_TARGETS,
     WhatIfTarget,
     device_work_target,
     host_time_target,
@@ -27,7 +31,7 @@ from torch_tb_profiler.analyses.schedule.what_if import (
     replayed_durations,
     sync_names,
 )
-from torch_tb_profiler.analyses.shared.typical_steps import step_kinds, typical_windows
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds, typical_bounds, typical_windows
 from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import (
@@ -48,7 +52,7 @@ from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, eve
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Bool, Int32, Trace
+from torch_tb_profiler.model.trace import Bool, Float64, Int32, Trace
 
 MIN_BLOCKING_NS = 20_000
 """A runtime call that lasts longer while the device works is waiting for it: it blocks, or the queue is full."""
@@ -104,6 +108,10 @@ def _most_measured(trace: Trace, finding: Finding, alone: float, synced: Interva
     Code on the host may also delay what follows while the device works or waits for other ranks. What earlier
     advice removes of it counts there; `synced`: see `_synced_time`.
     """
+    waits = _host_waiting_ns(trace) if _needs_waiting_host(finding) else None
+    if waits is not None:
+        most = waits.max() if _waits_in_each_step(trace) else waits.mean()
+        return min(_alone_ns(trace, finding), float(most))
     if finding.id not in ("host_code", "short_code"):
         return alone
     in_code = _mean_ns(trace, _own_code(trace, finding, synced))
@@ -122,22 +130,24 @@ def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     synced = _synced_time(findings)
     targets = [_removed_target(trace, finding, synced) if can_replay else None for finding in findings]
     cases = [target for target in targets if target is not None]
-    savings = iter(_savings_per_step(trace, cases))
+    savings = iter(_savings_by_step(trace, cases))
     most = _most_saved_on_host(trace)
-    return [
-        gain
-        if target is None
-        else Gain(
-            min(
-                float(next(savings)),
-                np.inf if target.device.any() else most,
-                _most_overlapped(trace, finding),
-            ),
-            gain.measured_ns,
-            "what_if",
-        )
-        for finding, gain, target in zip(findings, gains, targets, strict=True)
-    ]
+    found = []
+    for finding, gain, target in zip(findings, gains, targets, strict=True):
+        if target is None:
+            found.append(gain)
+            continue
+        saved = next(savings)
+        ns = _mean_saving(trace, saved)
+        if finding.on_device and not target.edges.any() and finding.id not in UNNAMED_TARGETS:
+            if _waits_in_each_step(trace):
+                ns = max(ns, float(saved.max()))
+            if not target.host.any():
+                ns = min(ns, _mean_ns(trace, finding.during))
+        if not target.device.any():
+            ns = min(ns, most)
+        found.append(Gain(min(ns, _most_overlapped(trace, finding)), gain.measured_ns, "what_if"))
+    return found
 
 
 def _most_overlapped(trace: Trace, finding: Finding) -> float:
@@ -171,26 +181,29 @@ def _most_saved_on_host(trace: Trace) -> float:
     return max(float((windows.ends - windows.starts).sum() - busiest) / max(count, 1), 0.0)
 
 
-def _savings_per_step(trace: Trace, cases: Sequence[WhatIfTarget]) -> list[float]:
-    """Return what removing each of these saves, mean ns per typical step, at most.
+def _savings_by_step(trace: Trace, cases: Sequence[WhatIfTarget]) -> Float64:
+    """Return what removing each of these saves in each typical step, float64[cases, typical steps] ns."""
+    recorded = recorded_spans(trace)
+    if not cases:
+        return np.empty((0, int(recorded.typical.sum())))
+    then = replayed_durations(trace, [(case, 100) for case in cases])
+    saved: Float64 = (recorded.durations - then)[:, recorded.typical].astype(np.float64)
+    return saved
+
+
+def _mean_saving(trace: Trace, saved: Float64) -> float:
+    """Return the mean of float64[typical steps], at most.
 
     What passes from one step to the next, such as a wait at the end of each, passes to fewer steps than there are:
     not into the first or out of the last one, and neither into nor out of an odd step or time outside of steps. A
     step at such an edge that saves next to nothing isn't counted, as all typical steps in a row save it.
     """
-    if not cases:
-        return []
-    recorded = recorded_spans(trace)
-    then = replayed_durations(trace, [(case, 100) for case in cases])
-    saved = (recorded.durations - then)[:, recorded.typical].astype(np.float64)
     idle = np.zeros(saved.shape, np.bool_)
-    for edge in _edges(recorded):
+    for edge in _edges(recorded_spans(trace)):
         if edge.any() and not edge.all():
-            idle |= edge & (saved < MAX_EDGE_RATIO * saved[:, ~edge].mean(axis=1, keepdims=True))
-    means, counted = saved.mean(axis=1), ~idle
-    inner = (saved * counted).sum(axis=1) / np.maximum(counted.sum(axis=1), 1)
-    found: list[float] = np.maximum(means, inner).tolist()
-    return found
+            idle |= edge & (saved < MAX_EDGE_RATIO * saved[~edge].mean())
+    inner = float((saved * ~idle).sum()) / max(int((~idle).sum()), 1)
+    return max(float(saved.mean()), inner)
 
 
 def _edges(spans: StepSpans) -> tuple[Bool, Bool]:
@@ -252,6 +265,9 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             | "contention"
         ):
             target = device_work_target(trace, finding.rows, finding.during)
+            if len(finding.calls):
+                host = host_time_target(trace, event_intervals(trace, finding.calls))
+                target = merge_targets([target, host])
         case _:
             return None
     if target is None or not (target.host.any() or target.device.any() or target.edges.any()):
@@ -311,28 +327,47 @@ def _measured_ns(trace: Trace, finding: Finding) -> float:
     Less device work shortens a step by no more than the host waits for the device: a host that launches without
     ever waiting takes as long as before.
     """
-    alone = subtract(finding.during, finding.passes)
-    if finding.of_all_steps:
-        return total(alone) / max(int(steps(trace).complete.sum()) - 1, 1)
-    windows, count = typical_windows(trace), int(step_kinds(trace).typical.sum())
-    mean = float(covered_time(alone, windows.starts, windows.ends).sum()) / count
-    waits = _host_waiting_ns(trace) if finding.on_device else None
-    return mean if waits is None else min(mean, waits)
+    alone = _alone_ns(trace, finding)
+    waits = _host_waiting_ns(trace) if _needs_waiting_host(finding) else None
+    return alone if waits is None else min(alone, float(waits.mean()))
 
 
 @derived
-def _host_waiting_ns(trace: Trace) -> float | None:
-    """Return how long the host waits for the device, mean ns per typical step; None without recorded calls."""
+def _waits_in_each_step(trace: Trace) -> bool:
+    """Return whether the device is done when the host ends a step: none takes time that another one saves."""
+    spans, typical = steps(trace), step_kinds(trace).typical
+    return spans.recorded and bool((spans.ends <= spans.host_ends)[typical].all())
+
+
+def _needs_waiting_host(finding: Finding) -> bool:
+    """Return whether the advice shortens work on a device, and nothing on the host."""
+    return finding.on_device and len(finding.calls) == 0
+
+
+def _alone_ns(trace: Trace, finding: Finding) -> float:
+    """Return the time that the advice is about while nothing else runs, mean ns per typical step."""
+    alone = subtract(finding.during, finding.passes)
+    if finding.of_all_steps:
+        return total(alone) / max(int(steps(trace).complete.sum()) - 1, 1)
+    return _mean_ns(trace, alone)
+
+
+@derived
+def _host_waiting_ns(trace: Trace) -> Float64 | None:
+    """Return how long the host waits for the device in each typical step, float64[k] ns; None without calls.
+
+    What the device does after the host's last step is waited for in all steps alike.
+    """
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     if len(calls) == 0:
         return None
     long = calls[trace.events.duration[calls] >= MIN_BLOCKING_NS]
     blocked = intersect(event_intervals(trace, long), device_busy(trace))
-    windows = typical_windows(trace)
-    inside = int(covered_time(blocked, windows.starts, windows.ends).sum())
-    return (inside + _device_tail_ns(trace, int(event_ends(trace)[calls].max()))) / int(
-        step_kinds(trace).typical.sum()
-    )
+    starts, ends = typical_bounds(trace)
+    tail = _device_tail_ns(trace, int(event_ends(trace)[calls].max()))
+    inside = covered_time(blocked, starts, ends).astype(np.float64)
+    waits: Float64 = inside + tail / max(len(starts), 1)
+    return waits
 
 
 def _device_tail_ns(trace: Trace, last_call: int) -> int:

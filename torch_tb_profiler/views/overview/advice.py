@@ -46,6 +46,7 @@ def build_recommendation(
     parts: dict[str, str | Phrase | Text] = {
         "time": Phrase(format_duration(measured), evidence),
         "limit": Phrase(format_duration(measured, "up"), evidence),
+        "gain": Phrase(format_duration(None if advice.gain is None else advice.gain.ns, "up"), evidence),
         "share": Phrase(format_ratio(finding.value), evidence),
         "count": "" if finding.value is None else f"{finding.value:,.0f}",
         "duration": format_duration(finding.value),

@@ -328,7 +328,7 @@ RULE_WORDS = {
     ("mixed_precision", "fp16"): RuleWords(
         "Run matrix products on Tensor Cores",
         "Matrix products in float32 could run in float16 on this GPU's Tensor Cores. At peak speed, that would "
-        "save {time} of {base}.{unknown}{sizes}",
+        "save up to {gain} of {base}.{unknown}{sizes}",
         f"float32 operators that could use Tensor Cores but don't cost {_COST} beyond the roofline with them",
         "the model doesn't converge in float16, even with a gradient scaler.",
         'with torch.autocast("cuda", dtype=torch.float16): ...',
@@ -336,7 +336,7 @@ RULE_WORDS = {
     ("mixed_precision", "tf32"): RuleWords(
         "Run matrix products on Tensor Cores",
         "Matrix products in float32 could run in TF32 on this GPU's Tensor Cores. At peak speed, that would "
-        "save {time} of {base}.{unknown}{sizes}",
+        "save up to {gain} of {base}.{unknown}{sizes}",
         f"float32 operators that could use Tensor Cores but don't cost {_COST} beyond the roofline with them",
         "results need more than the 10 bits of precision of TF32.",
         'torch.set_float32_matmul_precision("high")',
@@ -352,7 +352,7 @@ RULE_WORDS = {
     ("slow_products", "alignment"): RuleWords(
         "Make matrix sizes multiples of 8",
         "{count} products in the trace run in kernels for unaligned operands, the longest being {subject}{place}. "
-        "At peak speed, aligned kernels would save {time} of {base}.",
+        "At peak speed, aligned kernels would save up to {gain} of {base}.",
         "matrix products on Tensor Cores run in kernels that load less than 16 bytes at once, because a size of "
         f"their inputs isn't a multiple of that; their time beyond the roofline costs {_COST}",
         "only one tensor per step has the odd size, or padding adds more work than aligned kernels save.",
@@ -362,7 +362,7 @@ RULE_WORDS = {
         "Update PyTorch's CUDA version",
         "All matrix products on Tensor Cores run in kernels made for an older GPU, the longest being "
         "{subject}{place}. Most likely, PyTorch was built with a CUDA version that has none for this GPU. At peak "
-        "speed, kernels made for it would save {time} of {base}.",
+        "speed, kernels made for it would save up to {gain} of {base}.",
         f"no product on Tensor Cores runs in a kernel named after the device's own generation; their time beyond "
         f"the roofline costs {_COST}",
         "PyTorch's CUDA version is made for this GPU already: then its library chose these kernels.",
@@ -371,7 +371,7 @@ RULE_WORDS = {
         "Use fused attention",
         "Attention runs {count} times in the trace as a matmul, a softmax and another matmul, which write the "
         "scores of all pairs of tokens to memory and read them back. A fused kernel at peak speed would save "
-        "{time} of {base}.",
+        "up to {gain} of {base}.",
         f"batched products before and after a softmax of the first one's result cost {_COST} beyond the same "
         f"products without memory traffic for the scores",
         "the attention weights are needed themselves, or change in a way that no fused kernel supports.",
@@ -380,7 +380,7 @@ RULE_WORDS = {
     ("unfused_attention", "fallback"): RuleWords(
         "Give attention inputs that a fused kernel supports",
         "scaled_dot_product_attention runs {count} times in the trace as a matmul, a softmax and another matmul: "
-        "no fused kernel supports its inputs. A fused kernel at peak speed would save {time} of {base}.",
+        "no fused kernel supports its inputs. A fused kernel at peak speed would save up to {gain} of {base}.",
         f"scaled_dot_product_attention falls back to single operators, which cost {_COST} beyond the same "
         "products without memory traffic for the scores",
         "the head size, the mask or the dtype must stay.",
@@ -390,9 +390,9 @@ RULE_WORDS = {
         "Fuse elementwise kernels",
         "{count} chains of elementwise kernels in the trace run on tensors of the same size. If each kernel reads "
         "what the previous one wrote, as their sizes suggest, one kernel could do a whole chain. At peak speed, "
-        "but no faster than the shortest kernel of the chain, that would save {time} of {base}.",
+        "if it reads a single such tensor and writes one, that would save up to {gain} of {base}.",
         "three or more elementwise kernels of different operators in a row on a stream, each with as many "
-        f"elements, cost {_COST} beyond one kernel that keeps what each writes for the next",
+        f"elements, cost {_COST} beyond one kernel that reads a single tensor and writes one",
         "they work on different tensors of the same size.",
         "model = torch.compile(model)",
     ),

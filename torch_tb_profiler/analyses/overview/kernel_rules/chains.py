@@ -1,6 +1,8 @@
 """Chains of elementwise kernels: each reads from memory what the one before wrote there.
 
 add --|mul --|relu --|      three passes over the same tensor; a fused kernel makes one
+
+The file doesn't say which tensors are the same one, so the fused kernel may read a single one and write another.
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import in_optimizer
 from torch_tb_profiler.analyses.shared.attainable import attainable_ns, owning_calls
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, group, positions_by_value, stable_order
+from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.model.costs.models import built_in_cost_model
 from torch_tb_profiler.model.devices import device_ids, stream_ids
-from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, name_mask
 from torch_tb_profiler.model.work.operator_work import operator_work
 
@@ -33,7 +36,7 @@ MIN_CHAIN_LENGTH = 3
 def find_elementwise_chains(trace: Trace) -> Iterator[Finding]:
     """Find kernels of different operators in a row, on tensors of one size, and their time beyond a fused kernel.
 
-    That takes as long as its roofline allows, but no less than the shortest kernel of the chain.
+    That takes as long as its roofline allows, but no less than the shortest kernel of the file.
     """
     rows, chain = _chains(trace)
     if len(rows) == 0:
@@ -44,11 +47,12 @@ def find_elementwise_chains(trace: Trace) -> Iterator[Finding]:
     fused: dict[tuple[int, ...], float] = {}
     signature, calls = operator_work(trace).signature, owning_calls(trace, rows)
     members = positions_by_value(chains.which, len(chains))
+    shortest = trace.events.duration[rows_of_kind(trace, Kind.KERNEL)].min()
     for number, mine in enumerate(members):
         key = tuple(signature[calls[mine]].tolist())
         if key not in fused:
             fused[key] = _fused_ns(trace, calls[mine].astype(np.int64))
-        share[number] = min(max(fused[key], length[mine].min()) / max(sums[number], 1), 1.0)
+        share[number] = min(max(fused[key], shortest) / max(sums[number], 1), 1.0)
     longest = rows[members[int(np.argmax(sums))]]
     yield Finding(
         "elementwise_chains",
@@ -56,6 +60,7 @@ def find_elementwise_chains(trace: Trace) -> Iterator[Finding]:
         other_device_work(trace, rows),
         np.sort(rows),
         on_device=True,
+        calls=distinct(operator_work(trace).owners.calls[calls]),
         value=len(chains),
         event=int(longest[0]),
         window=(int(trace.events.start[longest].min()), int(event_ends(trace)[longest].max())),
@@ -65,12 +70,13 @@ def find_elementwise_chains(trace: Trace) -> Iterator[Finding]:
 def _fused_ns(trace: Trace, calls: Int64) -> float:
     """Return the least ns of one kernel for these calls, 0 where that is unknown.
 
-    It moves what they move, less what each writes and the next one reads.
+    It reads what the first one works on and writes what the last one makes, each of these a single tensor.
     """
     done = operator_work(trace)
     rows = done.owners.calls[calls].tolist()
-    intermediate = sum(_max_elements(trace, row) * first_element_bytes(trace, row) for row in rows[1:])
-    moved = max(float(done.bytes[calls].sum()) - 2 * intermediate, float(done.bytes[calls].min()))
+    in_and_out = sum(_max_elements(trace, row) * first_element_bytes(trace, row) for row in (rows[0], rows[-1]))
+    # A call moves less if it makes truth values, or an input is expanded.
+    moved = min(float(in_and_out), float(done.bytes[calls].min()))
     return float(np.nan_to_num(attainable_ns(trace, calls, moved_bytes=moved)[0]))
 
 
