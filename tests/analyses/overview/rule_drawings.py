@@ -176,6 +176,24 @@ def draw_collectives(marks: tuple[str, ...], *times: int, name: str = "AllReduce
     return picture(*lines)
 
 
+def draw_stage(wait: int, target: int = 0, marks: tuple[str, ...] = (BACKWARD,), *others: int) -> Document:
+    """Draw a rank that receives 400 kB from rank 0 for `wait` us, sends to `target`, and reduces with all."""
+    facts = "In msg nelems=100000 Out msg nelems=100000 dtype=Float"
+    kernel = "ncclDevKernel_SendRecv"
+    lines = [
+        work(500, 1_500, 100, 1, "gemm"),
+        WAITS,
+        *marks,
+        f"{work(2_000, wait, 200, 2, kernel, call=2)} Collective name=recv Src Rank=0 {facts}",
+        f"{work(6_000, 100, 210, 3, kernel, call=2)} Collective name=send Dst Rank={target} {facts}",
+    ]
+    at = 6_500
+    for number, time in enumerate(others, 10):
+        lines.append(work(at, time, 220 + number, number, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", call=2))
+        at += time
+    return picture(*lines)
+
+
 def devices(second: int, mark: str = "DataParallel.forward") -> Document:
     return picture(
         f"host cpu_op {mark} 0 9000", "gpu0 kernel k 0 4000 stream=7", f"gpu{second} kernel k 7000 3000 stream=7"

@@ -44,6 +44,7 @@ from tests.analyses.overview.rule_drawings import (
     draw_long_wait,
     draw_optimizer,
     draw_product,
+    draw_stage,
     draw_start,
     draw_waits,
     halved,
@@ -163,6 +164,17 @@ RULES: dict[tuple[str, str], Three] = {
         draw_collectives((DDP, BACKWARD), 100, 100, 100, 900),
         draw_collectives((DDP, BACKWARD), 1_000, 1_000, 1_000, 1_000),
     ),
+    ("late_rank", "messages"): Three(
+        draw_collectives((DDP, BACKWARD), 100, 100, 100, 910, name="SendRecv"),
+        draw_collectives((DDP, BACKWARD), 100, 100, 100, 900, name="SendRecv"),
+        draw_collectives((DDP, BACKWARD), 100, 100, 100, 910),
+    ),
+    ("late_rank", "pipeline"): Three(
+        draw_stage(100, 0, (BACKWARD,), 100, 100, 100, 910),
+        draw_stage(100, 2, (BACKWARD,), 100, 100, 100, 910),
+        draw_stage(100, 0, (), 100, 100, 100, 910),
+    ),
+    ("pipeline_waits", ""): Three(draw_stage(400), draw_stage(399), draw_stage(900, marks=())),
     ("data_parallel", ""): Three(devices(1), devices(1, "DistributedDataParallel.forward"), devices(0)),
     ("nccl_backend", ""): Three(
         backend("gloo:all_reduce", DDP), backend("nccl:all_reduce", DDP), backend("gloo:all_reduce")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.analyses.overview.advice_traces import BACKWARD, card, get_advice, ids, share, steps, work
+from tests.support.simulation.simulator import Host, Simulation, pipeline
 from tests.support.traces import draw
 from torch_tb_profiler.model.trace import Trace
 
@@ -313,3 +314,27 @@ def test_messages_between_stages_of_a_pipeline_are_no_collectives_that_wait() ->
         get_advice(as_collectives, "late_rank") is not None
         or get_advice(as_collectives, "communication") is not None
     )
+
+
+@pytest.mark.parametrize("stage", range(3))
+def test_a_stage_of_a_pipeline_alone_hears_of_its_bubble_and_of_no_slow_collectives(stage: int) -> None:
+    """Each of 3 stages computes 9.8 ms of its step; the bubble of 4 microbatches, 2 * 2.4 ms, is the rest."""
+    programs = [[Host("Optimizer.step#AdamW.step", 20), *program] for program in pipeline(3, 4)]
+    trace = Simulation(programs, syncs=True).run().trace(stage)
+    found = get_advice(trace, "pipeline_waits")
+    assert found is not None and found.gain is not None
+    late = get_advice(trace, "late_rank")  # the bubble's rest, which ends in the all-reduce of the norm
+    assert late is None or late.finding.case == "pipeline"
+    rest = 0.0 if late is None or late.gain is None else late.gain.ns
+    assert 0.9 * 4_800_000 <= found.gain.ns + rest <= 1.1 * 4_800_000
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_what_only_a_kernel_names_may_be_an_all_to_all(recorded: bool) -> None:
+    fact = " Collective name=all_to_allv" if recorded else ""
+    lines = [
+        talk(time, "ncclDevKernel_SendRecv", 10 + i, 2_000 + 1_000 * i) + fact
+        for i, time in enumerate((100, 100, 100, 950))
+    ]
+    found = get_advice(draw_exchange(DDP, BACKWARD, *lines), "late_rank")
+    assert found is not None and found.finding.case == ("" if recorded else "messages")

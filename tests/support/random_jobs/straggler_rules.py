@@ -7,6 +7,7 @@ import statistics
 
 from tests.support.random_jobs.cause_rules import WORK_NAMES
 from tests.support.random_jobs.rules import (
+    BASE,
     NOTABLE_SHARE,
     NUMBER,
     TOLERANCE,
@@ -16,6 +17,7 @@ from tests.support.random_jobs.rules import (
     nothing_else,
     us,
 )
+from tests.support.simulation.simulator import Collective
 
 
 def _judge_straggler(match: re.Match[str], context: Context) -> str | None:
@@ -82,6 +84,22 @@ def _may_be_chance(context: Context) -> bool:
 def _judge_find_straggler(match: re.Match[str], context: Context) -> str | None:
     """A rank's file alone may only guess; beside the others it is known."""
     return "nobody is late" if len(context.plan.present) > 1 and not context.late else None
+
+
+def _judge_pipeline(match: re.Match[str], context: Context) -> str | None:
+    actions = (each for program in context.plan.simulation.programs for each in program)
+    sends = any(isinstance(each, Collective) and each.name == "send" for each in actions)
+    return None if sends else "the ranks send no messages"
+
+
+def _judge_pipeline_gain(match: re.Match[str], context: Context) -> str | None:
+    true = context.truth.communication(context.rank, context.odd)
+    return _judge_pipeline(match, context) or context.at_least(us(match["gain"]), true, "communication")
+
+
+def _judge_pipeline_wait(match: re.Match[str], context: Context) -> str | None:
+    true = context.truth.waiting(context.rank, context.odd)
+    return _judge_pipeline(match, context) or context.at_least(us(match["time"]), true, "waiting")
 
 
 def _judge_costs_little(match: re.Match[str], context: Context) -> str | None:
@@ -243,6 +261,22 @@ STRAGGLER_RULES: tuple[tuple[str, Check], ...] = (
     ),
     (r"Start here: .*", nothing_else),
     (r"Find out why collectives are slow: .*", _judge_find_straggler),
+    (r"Find out what collectives wait for: .*", _judge_find_straggler),
+    (
+        rf"Use more microbatches, or an interleaved schedule: saves up to (?P<gain>{NUMBER}),.*",
+        _judge_pipeline_gain,
+    ),
+    (
+        rf"For (?P<time>{NUMBER}) of {BASE}, this stage of a pipeline computes nothing while its messages "
+        r"take longer than their sizes explain: it waits for a neighbor stage\.",
+        _judge_pipeline_wait,
+    ),
+    (r"The pipeline's bubble is part of that, and more microbatches shrink it\.", _judge_pipeline),
+    (
+        r"As a stage of a pipeline, this rank may wait for stages that finish their microbatches later\.",
+        _judge_pipeline,
+    ),
+    (r"Or a rank is late, or the network is slow; the other ranks' files show which\.", nothing_else),
     (
         rf"Ranks take turns being late: in \d+ of \d+ steps, one of (?P<ranks>\d+) is late by (?P<least>{NUMBER})"
         rf"(?: to (?P<most>{NUMBER}))?\.",

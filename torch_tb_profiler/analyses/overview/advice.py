@@ -7,7 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.overview.communication_rules import find_contention, find_small_collectives
+from torch_tb_profiler.analyses.overview.communication_rules import (
+    find_contention,
+    find_pipeline_waits,
+    find_small_collectives,
+)
 from torch_tb_profiler.analyses.overview.device_rules import (
     find_communication,
     find_data_parallel,
@@ -53,6 +57,7 @@ _RULES = (
     find_pinned_copies,
     find_optimizer_on_cpu,
     find_communication,
+    find_pipeline_waits,
     find_small_collectives,
     find_contention,
     find_data_parallel,

@@ -1,5 +1,5 @@
-"""Rules about collectives that cost more than they transfer: by their latency, or by slowing kernels beside
-them."""
+"""Rules about communication that costs more than it transfers: by latency, by slowing kernels beside it, or by
+waiting for the neighbors in a pipeline."""
 
 from __future__ import annotations
 
@@ -17,12 +17,19 @@ from torch_tb_profiler.base.arrays import distinct, median, search_sorted
 from torch_tb_profiler.base.format import format_bytes
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, union
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.communication.collectives import Collectives, collectives
+from torch_tb_profiler.model.communication.collectives import Collectives, TimingSource, collectives
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import device_ids
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, rows_of_kind
-from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64, Trace
+
+MIN_BANDWIDTH = 4
+"""Bytes per ns that PCI Express 3 and a network card of 40 Gbit/s reach; slower communication of kernels waits for
+another rank, or its link is even slower."""
+
+COLLECTIVE_LATENCY_NS = 100_000
+"""Fixed latency of a collective or message, independent of its size."""
 
 MAX_SMALL_BYTES = 2**20
 """A collective up to this size takes about as long as an empty one on links that training uses."""
@@ -42,6 +49,50 @@ MIN_COMPARED_CALLS = 3
 
 MIN_CONTENTION_RATIO = 1.15
 """Smallest ratio of the medians of both that is no noise."""
+
+
+def max_transfer_times(size: Int64) -> Int64:
+    """Return the ns that communication of these bytes takes at most without waiting, ABSENT where unknown."""
+    times: Int64 = np.where(size == ABSENT, ABSENT, COLLECTIVE_LATENCY_NS + size // MIN_BANDWIDTH)
+    return times
+
+
+@derived
+def stage_messages(trace: Trace) -> tuple[int, ...]:
+    """Return the messages of known size of a rank that trains as a stage of a pipeline, else none.
+
+    A stage gets activations from a neighbor and sends gradients back to it, or the other way round. In a ring,
+    as of attention over parts of a sequence, one neighbor only sends and the other one only receives.
+    """
+    operations = collectives(trace)
+    kind = np.array([*operations.names, ""], object)[operations.collective]
+    size = np.maximum(operations.bytes_in, operations.bytes_out)
+    known = (operations.timing == TimingSource.DEVICE) & (size != ABSENT)
+    receives, sends = known & (kind == "recv"), known & (kind == "send")
+    neighbors = np.intersect1d(operations.source[receives], operations.target[sends])
+    if not job_kind(trace).training or not (neighbors != ABSENT).any():
+        return ()
+    return tuple(np.flatnonzero(receives | sends).tolist())
+
+
+def find_pipeline_waits(trace: Trace) -> Iterator[Finding]:
+    """Find messages of a pipeline's stage that take longer than their sizes explain."""
+    operations, messages = collectives(trace), np.array(stage_messages(trace), np.int64)
+    size = np.maximum(operations.bytes_in, operations.bytes_out)[messages]
+    start, end = operations.start[messages], operations.end[messages]
+    latest = start + max_transfer_times(size)
+    late = end > latest
+    if not late.any():
+        return
+    roles = role_intervals(trace)
+    yield Finding(
+        "pipeline_waits",
+        merge(latest[late], end[late]),
+        union(roles["kernel"], roles["memcpy"], roles["memset"]),
+        operations.event[messages[late]],
+        # Not `on_device`: the wait is as long if the host doesn't wait for the device, too.
+        event=int(operations.event[messages[np.argmax(end - start)]]),
+    )
 
 
 def find_small_collectives(trace: Trace) -> Iterator[Finding]:

@@ -7,7 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torch_tb_profiler.analyses.overview.communication_rules import latency_bound_collectives
+from torch_tb_profiler.analyses.overview.communication_rules import (
+    latency_bound_collectives,
+    max_transfer_times,
+    stage_messages,
+)
 from torch_tb_profiler.analyses.overview.finding import Finding, job_kind
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
@@ -16,7 +20,11 @@ from torch_tb_profiler.base.intervals import intersect, merge, subtract, total, 
 from torch_tb_profiler.base.markers import DATA_PARALLEL
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.communication.collectives import Collectives, collectives
-from torch_tb_profiler.model.communication.events import POINT_TO_POINT, is_communication_kernel
+from torch_tb_profiler.model.communication.events import (
+    POINT_TO_POINT,
+    collective_from_kernel,
+    is_communication_kernel,
+)
 from torch_tb_profiler.model.devices import DeviceInfo, device_ids, devices
 from torch_tb_profiler.model.dtypes import bytes_per_element
 from torch_tb_profiler.model.kinds import (
@@ -26,20 +34,13 @@ from torch_tb_profiler.model.kinds import (
     names_of_kind,
     rows_of_kind,
 )
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, name_mask
 
 LATE_RATIO = 3
 """A collective this many times slower than the median of its kind is assumed to wait for another rank."""
 
 MIN_SAMPLES = 4
 """Fewest collectives of one kind that make their median meaningful."""
-
-MIN_BANDWIDTH = 4
-"""Bytes per ns that PCI Express 3 and a network card of 40 Gbit/s reach; a slower collective of kernels waits for
-another rank, or its link is even slower."""
-
-COLLECTIVE_LATENCY_NS = 100_000
-"""Fixed latency of a collective, independent of its size."""
 
 _CONVERSION = lazy_regex(r"nchwTo(Folded)?Nhwc|nhwcTo(Folded)?Nchw", re.IGNORECASE)
 """Kernels of cuDNN that only convert between layouts."""
@@ -73,11 +74,15 @@ def find_communication(trace: Trace) -> Iterator[Finding]:
         name = (
             "" if operations.collective[longest] == NO_CODE else operations.names[operations.collective[longest]]
         )
+        unnamed = _is_send_or_receive(trace, operations)[timed]
+        in_messages = intersect(late, merge(start[unnamed], end[unnamed]))
+        case = "messages" if 2 * total(in_messages) > total(late) else "pipeline" if stage_messages(trace) else ""
         yield Finding(
             "late_rank",
             waiting,
             computing,
             on_device=on_device,
+            case=case,
             subject=name,
             event=int(operations.event[longest]),
         )
@@ -100,6 +105,14 @@ def find_communication(trace: Trace) -> Iterator[Finding]:
         )
 
 
+def _is_send_or_receive(trace: Trace, operations: Collectives) -> Bool:
+    """Return bool[k]: operations that only their kernel names, the same for messages and for an all-to-all."""
+    codes = trace.events.name[operations.event]
+    by_kernel = name_mask(trace.strings, lambda name: collective_from_kernel(name) == "send_recv", codes)[codes]
+    unnamed = np.array([name in ("send_recv", "coalesced") for name in operations.names] + [False], np.bool_)
+    return by_kernel & unnamed[operations.collective]
+
+
 def _are_halved(operations: Collectives, which: Int64) -> bool:
     """Return whether most of these bytes are in 16-bit types already."""
     widths = np.array([bytes_per_element(name) or 0 for name in operations.names] + [0])[operations.dtype[which]]
@@ -114,7 +127,7 @@ def _max_expected_times(duration: Int64, kind: Int32, size: Int64) -> Int64:
         same = kind == code
         if same.sum() >= MIN_SAMPLES:
             by_kind[same] = int(LATE_RATIO * median(duration[same]))
-    by_size = np.where(size == ABSENT, ABSENT, COLLECTIVE_LATENCY_NS + size // MIN_BANDWIDTH)
+    by_size = max_transfer_times(size)
     both = np.minimum(by_kind, by_size)
     times: Int64 = np.where(both == ABSENT, np.maximum(by_kind, by_size), both)
     return times

@@ -244,9 +244,10 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             target = merge_targets(
                 [device_work_target(trace, finding.rows, finding.during), removed_calls_target(trace, calls)]
             )
-        case "communication" | "late_rank" | "small_collectives":
+        case "communication" | "late_rank" | "pipeline_waits" | "small_collectives":
+            all_kernels = np.flatnonzero(is_communication_kernel(trace)).astype(np.int32)
             target = device_work_target(
-                trace, np.flatnonzero(is_communication_kernel(trace)).astype(np.int32), finding.during
+                trace, finding.rows if finding.id == "pipeline_waits" else all_kernels, finding.during
             )
             if finding.id == "small_collectives":  # the host launches one
                 launching = launches_of_collectives(trace, host_late_times(trace))

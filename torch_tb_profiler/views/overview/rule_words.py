@@ -309,6 +309,36 @@ RULE_WORDS = {
         f"is more than half of the exposed communication and costs {_COST}",
         "the link between the ranks is that slow, or was set up in these steps.",
     ),
+    ("late_rank", "messages"): RuleWords(
+        "Find out what send and receive wait for",
+        "For {time} of {base}, send and receive kernels run longer than their size and others like them would "
+        "suggest. Either they wait for another rank, as a stage of a pipeline does for its neighbors, or the "
+        "network is slow; add the other ranks' files to the run to see which.",
+        f"communication takes more than {LATE_RATIO} times the median of its kind, or moves less than 4 GB/s, "
+        "mostly in kernels that send and receive; this is more than half of the exposed communication and costs "
+        f"{_COST}",
+        "the link between the ranks is that slow, or was set up in these steps.",
+    ),
+    ("late_rank", "pipeline"): RuleWords(
+        "Find out what collectives wait for",
+        "For {time} of {base}, collectives (the longest: {subject}) run longer than their size and other calls of "
+        "the same kind would suggest. As a stage of a pipeline, this rank may wait for stages that finish their "
+        "microbatches later. Or a rank is late, or the network is slow; the other ranks' files show which.",
+        f"collectives take more than {LATE_RATIO} times the median of their kind, or move less than 4 GB/s, "
+        f"beside messages both ways; which is more than half of the exposed communication and costs {_COST}",
+        "the link between the ranks is that slow, or was set up in these steps.",
+    ),
+    ("pipeline_waits", ""): RuleWords(
+        "Use more microbatches, or an interleaved schedule",
+        "For {time} of {base}, this stage of a pipeline computes nothing while its messages take longer than "
+        "their sizes explain: it waits for a neighbor stage. The pipeline's bubble is part of that, and more "
+        "microbatches shrink it.",
+        "a training step exchanges messages of known size with a rank in both directions; what they take beyond "
+        f"0.1 ms and 4 GB/s while nothing computes costs {_COST}",
+        "the messages belong to no pipeline, or smaller microbatches compute less efficiently.",
+        "ScheduleInterleaved1F1B(stages, n_microbatches=4 * pipeline_size)  # torch.distributed.pipelining",
+        late=True,
+    ),
     ("data_parallel", ""): RuleWords(
         "Use DistributedDataParallel",
         "One process drives {count} devices with DataParallel, and even the busiest doesn't compute for {time} of "
