@@ -194,10 +194,9 @@ def _rows_of_kinds(trace: Trace, wanted: tuple[Kind, ...]) -> npt.NDArray[np.int
 @stored
 def _rows_by_kind(trace: Trace) -> list[npt.NDArray[np.int32]]:
     """Return the rows of each Kind's slices, in file order."""
-    rows = np.flatnonzero(slice_mask(trace)).astype(np.int32)
-    kind = event_kinds(trace)[rows]
-    rows = rows[np.argsort(kind, kind="stable")]
-    return np.split(rows, np.cumsum(np.bincount(kind, minlength=len(Kind)))[:-1])
+    kind, is_slice = event_kinds(trace), slice_mask(trace)
+    # A pass for each kind, of which a trace has few, is faster than sorting by kind.
+    return [np.flatnonzero((kind == each.value) & is_slice).astype(np.int32) for each in Kind]
 
 
 def names_of_kind(trace: Trace, *wanted: Kind) -> set[str]:

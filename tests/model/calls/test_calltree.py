@@ -20,6 +20,7 @@ from torch_tb_profiler.model.calls.calltree import (
     enclosing_operators,
     innermost_enclosing,
     running_slices,
+    stack_of_thread,
 )
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 
@@ -183,6 +184,13 @@ def test_the_tree_equals_its_definition(events: list[tuple[int, int, int]], absu
     wanted_parent, wanted_lane = naive(events)
     assert {i: None if p < 0 else p for i, p in enumerate(tree.parent.tolist())} == wanted_parent
     assert dict(enumerate(tree.lane.tolist())) == wanted_lane
+    threads = trace.events.thread
+    places = [(tree.lane[i], threads[i], start, -length, i) for i, (_, start, length) in enumerate(events)]
+    assert tree.rows.tolist() == [i for *_, i in sorted(places)]
+    for code, thread in enumerate(trace.threads):
+        stack = [i for i in tree.rows.tolist() if wanted_lane[i] == 0 and events[i][0] == thread.tid]
+        assert stack_of_thread(trace, tree, code).tolist() == stack
+    assert stack_of_thread(trace, tree, len(trace.threads)).tolist() == []
 
 
 @pytest.mark.parametrize("since_ns", [0, 2**61])

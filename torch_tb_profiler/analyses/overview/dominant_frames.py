@@ -15,7 +15,7 @@ from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect,
 from torch_tb_profiler.base.markers import is_anonymous_frame, is_training_mark
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
-from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_intervals, event_kinds, rows_of_kind
+from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_intervals, event_kinds, event_spans, rows_of_kind
 from torch_tb_profiler.model.schedule.threads import main_thread
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, distinct_codes, name_mask
@@ -46,7 +46,7 @@ def dominant_frames(trace: Trace, stretches: Intervals) -> list[DominantFrame]:
         longest = max((row for _, row in pairs), key=lambda row: int(trace.events.duration[row]))
         rows = distinct(np.array([row for _, row in pairs], np.int64))
         inside = merge(stretches.starts[indices], stretches.ends[indices])
-        during = intersect(inside, merge(trace.events.start[rows], event_ends(trace)[rows]))
+        during = intersect(inside, event_intervals(trace, rows))
         frames.append(DominantFrame(trace.strings[code], during, longest))
     return sorted(frames, key=lambda frame: -int((frame.during.ends - frame.during.starts).sum()))
 
@@ -58,7 +58,7 @@ def _deepest_slices(trace: Trace, stretches: Intervals) -> Iterator[tuple[int, i
     if len(longest) == 0:
         return
     rows = _launching_slices(trace, int(lengths[longest].min()))
-    start, finish = trace.events.start[rows], event_ends(trace)[rows]
+    start, finish = event_spans(trace, rows)
     for i in longest.tolist():
         begin, end = int(stretches.starts[i]), int(stretches.ends[i])
         inside = np.minimum(finish, end) - np.maximum(start, begin)
@@ -71,20 +71,22 @@ def _launching_slices(trace: Trace, length: int) -> Int32:
     """Return host slices of half this length on threads that launch, without loop marks and unnamed frames."""
     rows = rows_of_kind(trace, *HOST_KINDS)
     has_name = name_mask(trace.strings, lambda text: not (is_training_mark(text) or is_anonymous_frame(text)))
-    rows = rows[has_name[trace.events.name[rows]] & (2 * trace.events.duration[rows] >= length)]
+    is_named = has_name.take(trace.events.name.take(rows))
+    rows = rows[is_named & (2 * trace.events.duration.take(rows) >= length)]
     _, launch = device_launches(trace)
-    threads = distinct_codes(trace.events.thread[launch[launch >= 0]])
-    slices: Int32 = rows[np.isin(trace.events.thread[rows], threads)] if len(threads) else rows
-    return slices
+    launching = np.zeros(len(trace.threads) + 1, np.bool_)  # the last cell is that of NO_CODE
+    launching[distinct_codes(trace.events.thread[launch[launch >= 0]])] = True
+    return rows[launching.take(trace.events.thread.take(rows))] if launching.any() else rows
 
 
 def slices_without_launches(trace: Trace) -> Int32:
     """Return operators, annotations and functions of threads that launch, no call of which launches anything."""
     rows = _launching_slices(trace, 0)
-    rows = rows[np.isin(event_kinds(trace)[rows], (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON))]
+    kind = event_kinds(trace).take(rows)
+    rows = rows[(kind == Kind.CPU_OP) | (kind == Kind.ANNOTATION) | (kind == Kind.PYTHON)]
     calls = device_launches(trace)[1]
     calls = distinct(calls[calls >= 0])
-    start, finish, thread = trace.events.start[rows], event_ends(trace)[rows], trace.events.thread[rows]
+    (start, finish), thread = event_spans(trace, rows), trace.events.thread.take(rows)
     launches = np.zeros(len(trace.strings), np.bool_)
     for code in distinct_codes(thread):
         mine = np.sort(trace.events.start[calls[trace.events.thread[calls] == code]])
@@ -92,7 +94,7 @@ def slices_without_launches(trace: Trace) -> Int32:
         first = search_sorted(mine, start[of_thread], "left")
         has_launch = search_sorted(mine, finish[of_thread], "left") > first
         launches[trace.events.name[rows[of_thread][has_launch]]] = True
-    found: Int32 = rows[~launches[trace.events.name[rows]]]
+    found: Int32 = rows[~launches.take(trace.events.name.take(rows))]
     return found
 
 
@@ -146,7 +148,7 @@ def deepest_dominant_frame(trace: Trace, time: Intervals, rows: Int32) -> Domina
         return None
     # Sums of calls exceed the time under a name that calls itself: they only say which names to look at.
     rows, _ = _frequent_names(trace, rows, trace.events.duration[rows], total(time))
-    inside = covered_time(time, trace.events.start[rows], event_ends(trace)[rows])
+    inside = covered_time(time, *event_spans(trace, rows))
     rows, codes = _frequent_names(trace, rows, inside, total(time))
     frames = [_frame_of(trace, time, rows[trace.events.name[rows] == code]) for code in codes]
     dominant = [frame for frame in frames if 2 * total(frame.during) > total(time)]
@@ -186,7 +188,8 @@ def _function_calls(trace: Trace) -> Int32:
     )  # a frame may have no name at all
     rows = rows[has_name[trace.events.name[rows]]]
     spans = steps(trace)
-    next_step = search_sorted(spans.host_starts, trace.events.start[rows], "left")
+    starts, ends = event_spans(trace, rows)
+    next_step = search_sorted(spans.host_starts, starts, "left")
     until = np.append(spans.host_ends, np.iinfo(np.int64).max)[next_step]
-    calls: Int32 = rows[event_ends(trace)[rows] < until]
+    calls: Int32 = rows[ends < until]
     return calls

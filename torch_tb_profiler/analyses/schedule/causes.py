@@ -17,7 +17,7 @@ from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, union
 from torch_tb_profiler.base.markers import STEP_PREFIX, is_data_loading
 from torch_tb_profiler.base.memo import stored
-from torch_tb_profiler.model.calls.calltree import call_tree, running_slices
+from torch_tb_profiler.model.calls.calltree import call_tree, running_slices, stack_of_thread
 from torch_tb_profiler.model.communication.events import is_communication_call
 from torch_tb_profiler.model.kinds import (
     HOST_KINDS,
@@ -133,14 +133,9 @@ def slice_causes(trace: Trace) -> Int8:
     The annotation of a step says nothing of what the host does: in it alone, nothing is recorded.
     """
     kind, name = event_kinds(trace), trace.events.name
-    cause = np.full(len(trace), -1, np.int8)
-    cause[kind == Kind.ANNOTATION] = Cause.ANNOTATION
-    cause[kind == Kind.CPU_OP] = Cause.OPERATOR
-    cause[kind == Kind.PYTHON] = Cause.PYTHON
+    cause = _cause_of_kinds().take(kind)
     cause[_matching(trace, _WAIT_PATTERN, kind == Kind.PYTHON)] = Cause.WAIT
-    call = (kind == Kind.RUNTIME) | (kind == Kind.DRIVER)
-    cause[call] = Cause.RUNTIME
-    calls = np.flatnonzero(call)
+    calls = np.flatnonzero(cause == Cause.RUNTIME.value)
     names_of_calls = name[calls]
     for pattern_cause, pattern in reversed(_CALL_PATTERNS):
         is_named = name_mask(trace.strings, re.compile(pattern).search, names_of_calls)
@@ -154,12 +149,20 @@ def slice_causes(trace: Trace) -> Int8:
     return cause
 
 
+def _cause_of_kinds() -> Int8:
+    """Return the cause of slices whose name says nothing, by Kind; -1 for those that are none of the host's."""
+    table = np.full(len(Kind), -1, np.int8)
+    table[[Kind.ANNOTATION, Kind.CPU_OP, Kind.PYTHON]] = Cause.ANNOTATION, Cause.OPERATOR, Cause.PYTHON
+    table[[Kind.RUNTIME, Kind.DRIVER]] = Cause.RUNTIME
+    return table
+
+
 def _matching(trace: Trace, pattern: str, candidates: Bool) -> Bool:
     """Return which of `candidates` have a name that matches: bool[n]."""
     rows = np.flatnonzero(candidates)
     names = trace.events.name[rows]
     matching = np.zeros(len(trace), np.bool_)
-    matching[rows] = name_mask(trace.strings, re.compile(pattern).search, names)[names]
+    matching[rows] = name_mask(trace.strings, re.compile(pattern).search, names).take(names)
     return matching
 
 
@@ -167,16 +170,18 @@ def _matching(trace: Trace, pattern: str, candidates: Bool) -> Bool:
 def thread_states(trace: Trace, thread: int) -> ThreadStates:
     """Return the states of a thread, on the host's clock."""
     tree = call_tree(trace)
-    slices = tree.rows[trace.events.thread[tree.rows] == thread]
-    times, row = running_slices(trace, tree, slices[tree.lane[slices] == 0])
-    causes = slice_causes(trace)[slices]
+    stack, side = stack_of_thread(trace, tree, thread), tree.rows[len(tree.stacks) :]
+    times, row = running_slices(trace, tree, stack)
+    slices = np.append(stack, side[trace.events.thread[side] == thread])
+    causes = slice_causes(trace).take(slices)
     overlays = [(cause, event_intervals(trace, slices[causes == cause])) for cause in _ENCLOSING_CAUSES]
     overlays.append((Cause.PROFILER, _profiler_overhead(trace, thread)))
     edges = np.concatenate([np.concatenate(inside) for _, inside in overlays])
     at = search_sorted(times, edges, "left")
     order = np.argsort(edges, kind="stable")
     times, row = np.insert(times, at[order], edges[order]), np.insert(row, at[order], row[at[order]])
-    cause = np.where(row >= 0, slice_causes(trace)[row], Cause.UNRECORDED).astype(np.int8)
+    cause = slice_causes(trace).take(row)
+    cause[row < 0] = Cause.UNRECORDED
     for overlay_cause, inside in overlays:
         if len(inside.starts) == 0:
             continue

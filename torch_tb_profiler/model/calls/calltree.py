@@ -12,6 +12,7 @@ Events that overlap without nesting go to a side lane, where they nest only amon
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 import msgspec
@@ -32,7 +33,7 @@ _FEW_THREADS = 8
 class CallTree(msgspec.Struct, frozen=True):
     """Host slices of all threads.
 
-    rows    int32[k]  their rows in the trace, ordered by thread, lane, start, longer first
+    rows    int32[k]  their rows in the trace, ordered by lane, thread, start, longer first
     parent  int32[n]  row of the parent; NO_CODE for roots and for events outside the tree
     depth   int32[n]  0 for roots; -1 for events outside the tree
     lane    int32[n]  0 is the thread's own stack, 1.. are side lanes; -1 for events outside the tree
@@ -42,6 +43,11 @@ class CallTree(msgspec.Struct, frozen=True):
     parent: Int32
     depth: Int32
     lane: Int32
+
+    @property
+    def stacks(self) -> Int32:
+        """Return the rows of the threads' own stacks, ordered by thread, start, longer first."""
+        return self.rows[: bisect_left(self.rows, 1, key=self.lane.__getitem__)]
 
     @property
     def overlaps(self) -> int:
@@ -77,6 +83,13 @@ def build_call_tree(trace: Trace, rows: Int32) -> CallTree:
         rows_by_lane.append(nested)
         rows, side = rows[~fits], side + 1
     return CallTree(np.concatenate(rows_by_lane) if rows_by_lane else rows, parent, depth, lane)
+
+
+def stack_of_thread(trace: Trace, tree: CallTree, thread: int) -> Int32:
+    """Return the rows of a thread's own stack, ordered by start, longer first."""
+    stacks, threads = tree.stacks, trace.events.thread
+    low, high = (bisect_left(stacks, code, key=threads.__getitem__) for code in (thread, thread + 1))
+    return stacks[low:high]
 
 
 @stored
@@ -118,11 +131,12 @@ def innermost_enclosing(
     """
     events = trace.events
     running_at = np.full(len(trace), NO_CODE, np.int32)
-    rows = tree.rows[tree.lane[tree.rows] == 0]
+    rows = tree.stacks
     thread = events.thread if thread is None else thread
     among = np.arange(len(trace), dtype=np.int32) if among is None else among
-    threads, first = np.unique(events.thread[rows], return_index=True)
-    bounds = np.append(first, len(rows))
+    of_rows = events.thread.take(rows)
+    bounds = np.concatenate([[0], np.flatnonzero(of_rows[1:] != of_rows[:-1]) + 1, [len(rows)]])
+    threads = of_rows[bounds[:-1]] if len(rows) else of_rows
     for i, of_thread in enumerate(_positions_by_thread(thread[among], threads, len(trace.threads))):
         members = among[of_thread]
         start = events.start[members]

@@ -126,7 +126,9 @@ def _waits_of_communication(trace: Trace, items: DeviceItems, waiting: Int64) ->
             mine = np.flatnonzero(communicates[here] & (latest >= 0))
             found.append(np.stack([here[mine], here[latest[mine]]]).ravel("F"))
     item, source = np.concatenate(found).reshape(-1, 2).T
-    fits = ~np.isin(item, waiting) & (items.queue[source] != items.queue[item])
+    waits = np.zeros(len(items), np.bool_)
+    waits[waiting] = True
+    fits = ~waits[item] & (items.queue[source] != items.queue[item])
     fits &= (items.end[source] <= items.start[item]) & (items.start[source] < items.start[item])
     return item[fits], source[fits]
 

@@ -20,7 +20,7 @@ from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.autograd import backward_tasks
-from torch_tb_profiler.model.calls.calltree import call_tree
+from torch_tb_profiler.model.calls.calltree import call_tree, stack_of_thread
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import Kind, event_spans, rows_of_kind
 from torch_tb_profiler.model.schedule.items import device_items
@@ -75,12 +75,10 @@ class HandOffs(msgspec.Struct, frozen=True):
 def handoffs(trace: Trace) -> HandOffs:
     """Return the hand-offs between the main thread and each thread that launches or runs autograd tasks."""
     main, tree = main_thread(trace), call_tree(trace)
-    rows = tree.rows[tree.lane[tree.rows] == 0]
-    thread = trace.events.thread[rows]
-    main_rows = rows[thread == main]
-    main_times = np.concatenate(event_spans(trace, main_rows))
+    main_times = np.concatenate(event_spans(trace, stack_of_thread(trace, tree, main)))
     main_times.sort(kind="stable")
-    roots = rows[tree.depth[rows] == 0]
+    rows = tree.stacks
+    roots = rows[tree.depth.take(rows) == 0]
     tasks = trace.events.thread[backward_tasks(trace).rows]
     others = distinct_codes(np.concatenate([device_items(trace).thread, tasks])) if len(main_times) else []
     root_thread = trace.events.thread[roots]

@@ -15,7 +15,7 @@ import numpy as np
 from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.base.patterns import lazy_regex
-from torch_tb_profiler.model.calls.calltree import call_tree
+from torch_tb_profiler.model.calls.calltree import call_tree, stack_of_thread
 from torch_tb_profiler.model.kinds import event_spans
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
 from torch_tb_profiler.model.schedule.items import DeviceItems, device_items
@@ -97,10 +97,9 @@ def find_silences(trace: Trace, thread: int) -> tuple[Int64, Int64]:
 
     They lie in the few long gaps between starts, which ascend; ends are sought in those alone.
     """
-    tree = call_tree(trace)
-    rows = tree.rows[(trace.events.thread[tree.rows] == thread) & (tree.lane[tree.rows] == 0)]
-    names = trace.events.name[rows]
-    rows = rows[~name_mask(trace.strings, _POLL.search, names)[names]]
+    rows = stack_of_thread(trace, call_tree(trace), thread)
+    names = trace.events.name.take(rows)
+    rows = rows[~name_mask(trace.strings, _POLL.search, names).take(names)]
     starts, ends = event_spans(trace, rows)
     if len(rows) == 0:
         return starts, ends
