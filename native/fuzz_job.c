@@ -17,15 +17,17 @@ static void check_columns(void) {
     int64_t *number = draw_numbers(count, numbers), *values = draw_times(count);
     int64_t *low = draw_times(numbers), *high = room_for(numbers, 8), *before = room_for(numbers, 8);
     memcpy(high, low, numbers * 8), memcpy(before, low, numbers * 8);
-    job_lowest(number, values, count, low), job_highest(number, values, count, high);
+    expect(job_lowest(number, values, count, low, numbers) && job_highest(number, values, count, high, numbers));
     int64_t *firsts = room_for(numbers, 8), *sums = zeros(numbers), *changes = zeros(numbers);
     int32_t *ascending = room_for(count, 4), *latest = room_for(numbers, 4);
     for (uint64_t i = 0; i < count; i++) ascending[i] = (int32_t)((i ? ascending[i - 1] : -2) + (int64_t)draw(2));
     memset(firsts, -1, numbers * 8);
-    job_first(number, count, firsts), job_sums(number, values, count, sums);
-    job_changes(number, ascending, count, latest, changes);
+    expect(job_first(number, count, firsts, numbers) && job_sums(number, values, count, sums, numbers));
+    expect(job_changes(number, ascending, count, latest, changes, numbers));
     int64_t *next = zeros(numbers), *ordinals = room_for(count, 8), *order = room_for(count, 8);
-    job_ordinals(number, count, next, ordinals);
+    expect(job_ordinals(number, count, next, ordinals, numbers));
+    int64_t *counts = zeros(numbers);
+    expect(job_counts(number, count, counts, numbers));
     int64_t begin = 0;
     for (uint64_t each = 0; each < numbers; each++) {
         int64_t least = before[each], most = before[each], seen = 0, sum = 0, different = 0, previous = -1;
@@ -38,7 +40,7 @@ static void check_columns(void) {
             sum = add(sum, values[i]), previous = (int64_t)i;
         }
         expect((seen || firsts[each] == -1) && sums[each] == sum && changes[each] == different);
-        expect(low[each] == least && high[each] == most && next[each] == seen);
+        expect(low[each] == least && high[each] == most && next[each] == seen && counts[each] == seen);
         next[each] = begin, begin += seen;
     }
     job_order(number, count, next, order);
@@ -48,14 +50,22 @@ static void check_columns(void) {
     }
     int64_t *codes = room_for(count, 8), *ranks = zeros(numbers);
     memcpy(codes, number, count * 8);
-    size_t made = job_dense(codes, count, ranks, numbers);
+    int64_t made = job_dense(codes, count, ranks, numbers);
     for (uint64_t i = 0; i < count; i++) {
-        expect(codes[i] >= 0 && (size_t)codes[i] < made);
+        expect(codes[i] >= 0 && codes[i] < made);
         for (uint64_t at = 0; at < count; at++)
             expect((codes[i] < codes[at]) == (number[i] < number[at]));
     }
+    if (count) {
+        number[draw(count)] = draw(2) ? (int64_t)(numbers + draw(3)) : -1 - (int64_t)draw(3);
+        expect(!job_lowest(number, values, count, low, numbers) && !job_highest(number, values, count, high, numbers));
+        expect(!job_first(number, count, firsts, numbers) && !job_sums(number, values, count, sums, numbers));
+        expect(!job_changes(number, ascending, count, latest, changes, numbers));
+        expect(!job_ordinals(number, count, next, ordinals, numbers) && !job_counts(number, count, counts, numbers));
+        expect(job_dense(number, count, ranks, numbers) == -1);
+    }
     free(number), free(values), free(low), free(high), free(before), free(next), free(ordinals), free(order);
-    free(codes), free(ranks), free(firsts), free(sums), free(changes), free(ascending), free(latest);
+    free(counts), free(codes), free(ranks), free(firsts), free(sums), free(changes), free(ascending), free(latest);
 }
 
 static void check_sorting(void) {

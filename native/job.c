@@ -3,6 +3,7 @@
 //
 //     job_lowest, job_highest  the extreme value of each number
 //     job_dense     the numbers that occur, as 0, 1, ...
+//     job_counts    how many entries each number has
 //     job_ordinals  which of the entries with its number each one is
 //     job_order     the entries by number, those with one number as they were
 //     job_sums      the sum of the values of each number
@@ -37,7 +38,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 9, LANES = 8 };
+enum { ABI = 10, LANES = 8 };
 
 API uint32_t job_abi(void) { return ABI; }
 
@@ -46,39 +47,60 @@ API void job_say_crash(const char *message) { say_crash(message); }
 // Times may be anything; a sum that doesn't fit wraps around, as numpy's do.
 static inline int64_t add(int64_t one, int64_t other) { return (int64_t)((uint64_t)one + (uint64_t)other); }
 
+// What these functions return is false where a number isn't 0..numbers-1: it is looked at in the loop that needs it, as each
+// further pass over a long column takes as long as that loop.
+static inline bool is_among(int64_t number, size_t numbers) { return (uint64_t)number < numbers; }
+
 // Lowers extremes[number] to the least of its values; what has no values stays.
-API void job_lowest(const int64_t *number, const int64_t *values, size_t count, int64_t *extremes) {
+API bool job_lowest(const int64_t *number, const int64_t *values, size_t count, int64_t *extremes, size_t numbers) {
+    bool known = true;
     begin_reading();
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && (known = is_among(number[i], numbers)); i++)
         if (values[i] < extremes[number[i]]) extremes[number[i]] = values[i];
     end_reading();
+    return known;
 }
 
-API void job_highest(const int64_t *number, const int64_t *values, size_t count, int64_t *extremes) {
+API bool job_highest(const int64_t *number, const int64_t *values, size_t count, int64_t *extremes, size_t numbers) {
+    bool known = true;
     begin_reading();
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && (known = is_among(number[i], numbers)); i++)
         if (values[i] > extremes[number[i]]) extremes[number[i]] = values[i];
     end_reading();
+    return known;
 }
 
-// Replaces numbers by their ranks among those that occur, and says how many do. `ranks` has a 0 for each number.
-API size_t job_dense(int64_t *number, size_t count, int64_t *ranks, size_t numbers) {
-    size_t made = 0;
+// Replaces numbers by their ranks among those that occur, and says how many do; -1 if one isn't 0..numbers-1. `ranks` has a 0
+// for each number.
+API int64_t job_dense(int64_t *number, size_t count, int64_t *ranks, size_t numbers) {
+    int64_t made = 0;
+    bool known = true;
     begin_reading();
-    for (size_t i = 0; i < count; i++) ranks[number[i]] = 1;
+    for (size_t i = 0; i < count && (known = is_among(number[i], numbers)); i++) ranks[number[i]] = 1;
     for (size_t i = 0; i < numbers; i++)
-        if (ranks[i]) ranks[i] = (int64_t)made++;
-    if (made < numbers)
+        if (ranks[i]) ranks[i] = made++;
+    if (known && (size_t)made < numbers)
         for (size_t i = 0; i < count; i++) number[i] = ranks[number[i]];
     end_reading();
-    return made;
+    return known ? made : -1;
+}
+
+// `counts` has a 0 for each number.
+API bool job_counts(const int64_t *number, size_t count, int64_t *counts, size_t numbers) {
+    bool known = true;
+    begin_reading();
+    for (size_t i = 0; i < count && (known = is_among(number[i], numbers)); i++) counts[number[i]]++;
+    end_reading();
+    return known;
 }
 
 // `next` has a 0 for each number, and in the end how many entries have it.
-API void job_ordinals(const int64_t *number, size_t count, int64_t *next, int64_t *ordinals) {
+API bool job_ordinals(const int64_t *number, size_t count, int64_t *next, int64_t *ordinals, size_t numbers) {
+    bool known = true;
     begin_reading();
-    for (size_t i = 0; i < count; i++) ordinals[i] = next[number[i]]++;
+    for (size_t i = 0; i < count && (known = is_among(number[i], numbers)); i++) ordinals[i] = next[number[i]]++;
     end_reading();
+    return known;
 }
 
 // `next` has where the entries of each number begin in `order`.
@@ -160,29 +182,38 @@ API int64_t job_windows(
 }
 
 // `sums` has a 0 for each number.
-API void job_sums(const int64_t *number, const int64_t *values, size_t count, int64_t *sums) {
+API bool job_sums(const int64_t *number, const int64_t *values, size_t count, int64_t *sums, size_t numbers) {
+    bool known = true;
     begin_reading();
-    for (size_t i = 0; i < count; i++) sums[number[i]] = add(sums[number[i]], values[i]);
+    for (size_t i = 0; i < count && (known = is_among(number[i], numbers)); i++)
+        sums[number[i]] = add(sums[number[i]], values[i]);
     end_reading();
+    return known;
 }
 
 // `first` has a -1 for each number.
-API void job_first(const int64_t *number, size_t count, int64_t *first) {
+API bool job_first(const int64_t *number, size_t count, int64_t *first, size_t numbers) {
+    bool known = true;
     begin_reading();
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && (known = is_among(number[i], numbers)); i++)
         if (first[number[i]] < 0) first[number[i]] = (int64_t)i;
     end_reading();
+    return known;
 }
 
 // `changes` has a 0 for each number, `last` has room.
-API void job_changes(const int64_t *number, const int32_t *values, size_t count, int32_t *last, int64_t *changes) {
+API bool job_changes(
+    const int64_t *number, const int32_t *values, size_t count, int32_t *last, int64_t *changes, size_t numbers
+) {
+    bool known = true;
     begin_reading();
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && (known = is_among(number[i], numbers)); i++) {
         int64_t mine = number[i];
         if (changes[mine] && last[mine] == values[i]) continue;
         last[mine] = values[i], changes[mine]++;
     }
     end_reading();
+    return known;
 }
 
 // Each search begins where the one before ended, as values mostly ascend.

@@ -139,6 +139,14 @@ def test_replaying_all_scenarios_at_once_equals_replaying_each_alone(name: str, 
                 replayed.arrivals[:, column].tolist() == (np.array(alone.arrivals) - unchanged.arrivals).tolist()
             )
         assert replayed.earlier.any() and replayed.arrivals.any()
+    # Scenarios before the last ones save nothing, in whichever batch they are.
+    for last in range(1, len(sets) + 1):
+        padded = np.where(np.arange(len(sets)) < len(sets) - last, 0, saving)
+        replayed, expected = (
+            network.replay(ReplayScenarios(typical, each), work) for each in (saving[:, -last:], padded)
+        )
+        assert np.array_equal(replayed.earlier, expected.earlier)
+        assert np.array_equal(replayed.arrivals, expected.arrivals)
 
 
 def test_the_computation_resumes_after_the_stall_that_ends_last() -> None:

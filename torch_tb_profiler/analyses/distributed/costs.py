@@ -140,8 +140,8 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     typical = np.zeros((ranks, len(groups) + len(slow) + 3), np.bool_)
     for column, members in enumerate(groups):
         typical[list(members), column] = True
-    saving = np.zeros((len(matching), typical.shape[1]), np.int64)
-    for column, rank in enumerate(slow, len(groups)):
+    saving = np.zeros((len(matching), len(slow) + 3), np.int64)
+    for column, rank in enumerate(slow):
         touched = np.zeros(len(matching), np.bool_)
         touched[matching.instance[job.table.member == rank]] = True
         saving[:, column] = np.where(touched, excess, 0)

@@ -41,7 +41,8 @@ class ReplayScenarios(msgspec.Struct, frozen=True):
     """The changes to replay, one scenario in each of q columns.
 
     typical            bool[ranks, q]   these ranks work as long as is typical
-    collective_saving  int64[c, q] ns   by how much collectives themselves end earlier; None if none does
+    collective_saving  int64[c, s] ns   by how much collectives themselves end earlier in the last s scenarios;
+                                        None: in none
     """
 
     typical: Bool
@@ -60,8 +61,16 @@ class ReplayResult(msgspec.Struct, frozen=True):
 
 
 def _select(scenarios: ReplayScenarios, part: slice) -> ReplayScenarios:
-    saving = scenarios.collective_saving
-    return ReplayScenarios(scenarios.typical[:, part], None if saving is None else saving[:, part])
+    typical, saving = scenarios.typical[:, part], scenarios.collective_saving
+    if saving is None or not saving.shape[1]:
+        return ReplayScenarios(typical)
+    before = scenarios.typical.shape[1] - saving.shape[1]  # scenarios in which no collective ends earlier itself
+    mine = saving[:, max(part.start - before, 0) : max(part.stop - before, 0)]
+    if not mine.shape[1]:
+        return ReplayScenarios(typical)
+    padded = np.zeros((len(saving), typical.shape[1]), np.int64)
+    padded[:, typical.shape[1] - mine.shape[1] :] = mine
+    return ReplayScenarios(typical, padded)
 
 
 class _Moments(NamedTuple):

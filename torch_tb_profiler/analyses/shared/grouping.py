@@ -94,7 +94,10 @@ def dense_codes(*keys: Int32 | Int64) -> tuple[Int64, int]:
 def positions_by_value(key: Int32 | Int64, count: int) -> list[Int64]:
     """Return the ascending indices of each value 0..count-1; other values are left out."""
     order = stable_order(key)
-    bounds = np.searchsorted(key[order], np.arange(count + 1)).tolist()
+    if len(key) and key.min() >= 0:
+        bounds = [0, *np.cumsum(np.bincount(key, minlength=count)[:count]).tolist()]
+    else:
+        bounds = np.searchsorted(key[order], np.arange(count + 1)).tolist()
     return [order[begin:end] for begin, end in pairwise(bounds)]
 
 

@@ -37,18 +37,19 @@ _FIRST_SLOTS = 2**16
 LIBRARY = CompiledLibrary(
     "job",
     "job",
-    9,
+    10,
     {
         "job_abi": (ctypes.c_uint32,),
         "job_say_crash": (None, ctypes.c_char_p),
-        "job_lowest": (None, _POINTER, _POINTER, _SIZE, _POINTER),
-        "job_highest": (None, _POINTER, _POINTER, _SIZE, _POINTER),
-        "job_dense": (_SIZE, _POINTER, _SIZE, _POINTER, _SIZE),
-        "job_ordinals": (None, _POINTER, _SIZE, _POINTER, _POINTER),
+        "job_lowest": (ctypes.c_bool, _POINTER, _POINTER, _SIZE, _POINTER, _SIZE),
+        "job_highest": (ctypes.c_bool, _POINTER, _POINTER, _SIZE, _POINTER, _SIZE),
+        "job_dense": (ctypes.c_int64, _POINTER, _SIZE, _POINTER, _SIZE),
+        "job_counts": (ctypes.c_bool, _POINTER, _SIZE, _POINTER, _SIZE),
+        "job_ordinals": (ctypes.c_bool, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE),
         "job_order": (None, _POINTER, _SIZE, _POINTER, _POINTER),
-        "job_sums": (None, _POINTER, _POINTER, _SIZE, _POINTER),
-        "job_first": (None, _POINTER, _SIZE, _POINTER),
-        "job_changes": (None, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
+        "job_sums": (ctypes.c_bool, _POINTER, _POINTER, _SIZE, _POINTER, _SIZE),
+        "job_first": (ctypes.c_bool, _POINTER, _SIZE, _POINTER, _SIZE),
+        "job_changes": (ctypes.c_bool, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE),
         "job_search": (None, _POINTER, _SIZE, _POINTER, _SIZE, ctypes.c_bool, _POINTER),
         "job_sort": (None, *(_POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE)),
         "job_middles": (None, *(_POINTER, _POINTER, _SIZE, _POINTER, _SIZE, *[_POINTER] * 4)),
@@ -129,34 +130,41 @@ class _Functions:
 
     def _by_number(self, function: Any, number: Numbers, values: Int64, results: Int64) -> Int64:
         values = _checked(values, np.int64, len(values))
-        number = _check(_checked(number, np.int64, len(values)), len(results))
-        function(_address(number), _address(values), len(values), _address(results))
+        number = _checked(number, np.int64, len(values))
+        columns = _address(number), _address(values), len(values), _address(results)
+        _expect_among(function(*columns, len(results)), len(results))
         return results
 
     def dense(self, number: Int64, count: int) -> int:
         assert number.flags.c_contiguous and number.dtype == np.int64  # it is changed in place
-        _check(number, count)
         ranks = np.zeros(count, np.int64)
         distinct: int = self._library.job_dense(_address(number), len(number), _address(ranks), count)
+        _expect_among(distinct >= 0, count)
         return distinct
 
+    def _counts(self, number: Int64, count: int) -> Int64:
+        counts = np.zeros(count, np.int64)
+        _expect_among(self._library.job_counts(_address(number), len(number), _address(counts), count), count)
+        return counts
+
     def ordinals(self, number: Numbers, count: int) -> Int64:
-        number = _check(_checked(number, np.int64, len(number)), count)
+        number = _checked(number, np.int64, len(number))
         counts, ordinals = np.zeros(count, np.int64), np.empty(len(number), np.int64)
-        self._library.job_ordinals(_address(number), len(number), _address(counts), _address(ordinals))
+        columns = _address(number), len(number), _address(counts), _address(ordinals)
+        _expect_among(self._library.job_ordinals(*columns, count), count)
         return ordinals
 
     def order(self, number: Numbers, count: int) -> Int64:
-        number = _check(_checked(number, np.int64, len(number)), count)
-        counts, order = np.bincount(number, minlength=count), np.empty(len(number), np.int64)
+        number = _checked(number, np.int64, len(number))
+        counts, order = self._counts(number, count), np.empty(len(number), np.int64)
         begins = np.cumsum(counts) - counts
         self._library.job_order(_address(number), len(number), _address(begins), _address(order))
         return order
 
     def sort(self, number: Numbers, values: Int64, count: int) -> Int64:
         values = _checked(values, np.int64, len(values))
-        number = _check(_checked(number, np.int64, len(values)), count)
-        counts, order = np.bincount(number, minlength=count), np.empty(len(number), np.int64)
+        number = _checked(number, np.int64, len(values))
+        counts, order = self._counts(number, count), np.empty(len(number), np.int64)
         begins, largest = np.cumsum(counts) - counts, int(counts.max(initial=0))
         room = np.empty(4 * largest, np.int64)
         places = _address(order), _address(room), largest
@@ -173,8 +181,8 @@ class _Functions:
     def _middles(self, number: Numbers, values: Int64, count: int, others: Int64 | None) -> Int64:
         """Return the middle entries; `others`: a column to fill with the medians of the others."""
         values = _checked(values, np.int64, len(values))
-        number = _check(_checked(number, np.int64, len(values)), count)
-        counts = np.bincount(number, minlength=count)
+        number = _checked(number, np.int64, len(values))
+        counts = self._counts(number, count)
         begins, middle = np.cumsum(counts) - counts, np.empty(count, np.int64)
         room = np.empty(len(values), np.int64), np.empty((count, _MIDDLE_VALUES), np.int64)
         places = *map(_address, (*room, middle)), None if others is None else _address(others)
@@ -202,18 +210,17 @@ class _Functions:
         return self._by_number(self._library.job_sums, number, values, np.zeros(count, np.int64))
 
     def first(self, number: Numbers, count: int) -> Int64:
-        number = _check(_checked(number, np.int64, len(number)), count)
+        number = _checked(number, np.int64, len(number))
         first = np.full(count, -1, np.int64)
-        self._library.job_first(_address(number), len(number), _address(first))
+        _expect_among(self._library.job_first(_address(number), len(number), _address(first), count), count)
         return first
 
     def changes(self, number: Numbers, values: Int32, count: int) -> Int64:
         values = _checked(values, np.int32, len(values))
-        number = _check(_checked(number, np.int64, len(values)), count)
+        number = _checked(number, np.int64, len(values))
         last, changes = np.empty(count, np.int32), np.zeros(count, np.int64)
-        self._library.job_changes(
-            _address(number), _address(values), len(values), _address(last), _address(changes)
-        )
+        columns = _address(number), _address(values), len(values), _address(last), _address(changes)
+        _expect_among(self._library.job_changes(*columns, count), count)
         return changes
 
     def search(self, ordered: Int64, values: Int64, right: bool) -> Int64:
@@ -450,9 +457,14 @@ def _widen(columns: npt.NDArray[Any], more: int) -> npt.NDArray[Any]:
 
 def _check(numbers: Numbers, count: int) -> Any:
     """Return the numbers; raise ValueError if one isn't 0..count-1: C would write beyond the columns."""
-    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < count:
-        raise ValueError(f"a number is not among the {count} that there are")
+    _expect_among(not len(numbers) or 0 <= numbers.min() <= numbers.max() < count, count)
     return numbers
+
+
+def _expect_among(among: bool, count: int) -> None:
+    """Raise ValueError unless all numbers are among those that there are: 0..count-1."""
+    if not among:
+        raise ValueError(f"a number is not among the {count} that there are")
 
 
 def _checked(values: npt.NDArray[Any], dtype: npt.DTypeLike, *shape: int) -> npt.NDArray[Any]:
