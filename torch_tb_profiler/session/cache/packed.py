@@ -13,6 +13,7 @@ from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
+from msgspec.structs import force_setattr
 
 S = TypeVar("S")
 
@@ -38,6 +39,12 @@ def _may_hold(type_: Any) -> bool:
     return not isinstance(kind, type) or issubclass(kind, _HOLDERS)
 
 
+@cache
+def _header_decoder(type_: Any) -> msgspec.json.Decoder[Any]:
+    """Return what decodes a header: making it takes as long as decoding one, and there are thousands."""
+    return msgspec.json.Decoder(tuple[list[int], type_])
+
+
 def pack(value: object) -> bytes:
     """Serialize a value; its columns are fields of type `bytes` or `memoryview`, in it and in nested records."""
     columns: list[bytes | memoryview] = []
@@ -57,12 +64,14 @@ def unpack(content: bytes | memoryview, type_: type[S]) -> S:
     except struct.error as error:
         raise ValueError("it is truncated") from error
     begin = _LENGTH.size + length
-    lengths, value = msgspec.json.decode(buffer[_LENGTH.size : begin], type=tuple[list[int], type_])  # type: ignore[valid-type]
+    wanted: Any = type_
+    lengths, value = _header_decoder(wanted).decode(buffer[_LENGTH.size : begin])
     ends = [*accumulate(lengths, initial=begin)]
     if ends[-1] != len(buffer):
         raise ValueError("its columns have another length")
     columns = (buffer[first:last] for first, last in zip(ends, ends[1:], strict=False))
-    restored: S = _put_columns(value, columns)
+    _put_columns(value, columns)
+    restored: S = value
     return restored
 
 
@@ -81,17 +90,15 @@ def _take_columns(value: object, columns: list[bytes | memoryview]) -> object:
     return msgspec.structs.replace(value, **changed)
 
 
-def _put_columns(value: Any, columns: Iterator[memoryview]) -> Any:
-    """Return a copy of the value with its columns, in the order in which `_take_columns` took them."""
+def _put_columns(value: Any, columns: Iterator[memoryview]) -> None:
+    """Put the columns into a value that was just decoded, in the order in which `_take_columns` took them."""
     if not isinstance(value, msgspec.Struct):
-        return value
-    changed: dict[str, object] = {}
+        return
     for name in _holders(type(value)):
         field = getattr(value, name)
         if isinstance(field, bytes):
-            changed[name] = bytes(next(columns))
+            force_setattr(value, name, bytes(next(columns)))
         elif isinstance(field, memoryview):
-            changed[name] = next(columns)
-        elif isinstance(field, msgspec.Struct):
-            changed[name] = _put_columns(field, columns)
-    return msgspec.structs.replace(value, **changed)
+            force_setattr(value, name, next(columns))
+        else:
+            _put_columns(field, columns)

@@ -142,7 +142,7 @@ class _Functions:
         _expect_among(distinct >= 0, count)
         return distinct
 
-    def _counts(self, number: Int64, count: int) -> Int64:
+    def _counts(self, number: Numbers, count: int) -> Int64:
         counts = np.zeros(count, np.int64)
         _expect_among(self._library.job_counts(_address(number), len(number), _address(counts), count), count)
         return counts
