@@ -176,6 +176,18 @@ def test_a_queue_that_never_fills_blocks_no_launch() -> None:
     assert len(blocking_calls(draw(full_queue(200, 1024))).call) == 0
 
 
+def test_the_launch_of_a_graph_does_not_wait_for_items_of_that_graph() -> None:
+    """The last one is slow, returns as an item starts, and has many items queued: its own and those before."""
+    lines, start = [], 10
+    for graph, takes in enumerate((5, 5, 60)):
+        begin = 5 * graph
+        lines.append(f"host cuda_runtime cudaGraphLaunch {begin} {takes} correlation={graph + 1}")
+        for item in range(60):
+            lines.append(f"gpu0 kernel k{item} {start} 9 correlation={graph + 1}")
+            start += 10
+    assert len(blocking_calls(draw("\n".join(lines))).call) == 0
+
+
 def after_a_full_queue(count: int, last_takes: int) -> str:
     """Return a full queue and, much later, `count` launches 5 us apart; the last takes `last_takes` us."""
     lines = [full_queue(200, 32)]

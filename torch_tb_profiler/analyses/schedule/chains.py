@@ -122,6 +122,8 @@ class _ChainWalk:
     def chain(self, node: int, now: int, link: _Link) -> Iterator[_ChainSegment]:
         """Yield the segments from a node at time `now` back to the node before it."""
         begin = self.begins[0]
+        # As in the path, no edge is used twice.
+        unused = {code: len(times) for code, times in self.release_times.items()}
         while True:
             time = max(min(link.time, now), begin)
             if time < now:
@@ -141,7 +143,8 @@ class _ChainWalk:
                 yield _ChainSegment(node, PathSegmentKind.DEVICE, time, now, first, item)
                 now, link = time, self._link_of_item(first)
                 continue
-            release = bisect_right(self.release_times.get(thread, []), now) - 1
+            release = bisect_right(self.release_times.get(thread, []), now, hi=unused.get(thread, 0)) - 1
+            unused[thread] = max(release, 0)
             time = max(self.release_times[thread][release], begin) if release >= 0 else begin
             step = bisect_left(self.begins, now) - 1
             if thread == self.graph.main_thread and self.begins[step] >= time:

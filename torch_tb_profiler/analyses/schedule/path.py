@@ -168,6 +168,8 @@ class _PathWalk:
         self.release_times = {
             code: points.time[edges.target[of]].tolist() for code, of in self.binding_edges.items()
         }
+        # Times in a file may contradict each other: the path uses no edge twice, so that it has an end.
+        self.unused = {code: len(times) for code, times in self.release_times.items()}
 
     def walk_back(self, now: int, item: int | None) -> None:
         """Walk from `now` to the start, starting with an item that ends then, or else on the main thread."""
@@ -223,9 +225,10 @@ class _PathWalk:
     def _add_host_stretch(self, now: int, thread: int) -> tuple[int, int | None, int]:
         """Add a thread's time since it last waited and the latency after that; return where the walk goes on."""
         graph, edges = self.graph, self.graph.edges
-        release = bisect_right(self.release_times.get(thread, []), now) - 1
+        release = bisect_right(self.release_times.get(thread, []), now, hi=self.unused.get(thread, 0)) - 1
         if release < 0 or self.release_times[thread][release] <= self.begin:
             return self._add(PathSegmentKind.HOST, self.begin, now, thread), None, thread
+        self.unused[thread] = release
         now = self._add(PathSegmentKind.HOST, self.release_times[thread][release], now, thread)
         edge = self.binding_edges[thread][release]
         item, point = int(edges.item[edge]), int(edges.point[edge])

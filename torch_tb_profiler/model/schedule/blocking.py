@@ -11,7 +11,7 @@ code (from `resume_time`).
 
 A launch also blocks while its stream's queue is full. It counts as blocked if it takes over four times what a
 quick launch takes (5th percentile), the queue is at 90% of its fullest or above, and it returns at most 10 us
-after an earlier item of the stream starts. Its source is the item before that one, whose end made room. The median
+after an earlier item of the stream starts. Launches of graphs don't count. Its source is the item before that one, whose end made room. The median
 distance of such calls from the item that runs is the queue's capacity. Launches behind more than half of that
 capacity get the edge as well, with slack: a change may fill the queue there.
 """
@@ -239,7 +239,9 @@ def _full_queue_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
 
 def _queue_edges(trace: Trace, items: DeviceItems, low: int, high: int) -> tuple[Int64, Int64]:
     none = np.empty(0, np.int64)
-    at = low + np.flatnonzero(items.call[low:high] >= 0)
+    # The items of a graph take no places of their own, and its launch can't wait for one of them.
+    call, count = np.unique(items.call[low:high], return_counts=True)
+    at = low + np.flatnonzero(np.isin(items.call[low:high], call[(call >= 0) & (count == 1)]))
     if len(at) < _MIN_QUEUE_ITEMS:
         return none, none
     at = at[np.argsort(items.call_start[at], kind="stable")]
