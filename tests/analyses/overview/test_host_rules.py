@@ -316,6 +316,18 @@ def test_other_gaps_are_launch_overhead(picture: str) -> None:
     assert get_advice(trace, "short_code") is None
 
 
+def test_a_call_that_waits_for_another_thread_is_no_code_that_holds_up_its_launches() -> None:
+    """A backward pass: one thread launches it, while the main thread, which launches the rest, waits."""
+    backward = draw_launch(gap=200).replace("host ", "host2 ")
+    main = "host python_function torch/autograd/graph.py(860):_engine_run_backward 20 9500\n" + work(
+        9_700, 9, 9_600, 99
+    )
+    trace = draw(f"{STEP}\n{main}\n{backward}")
+    assert get_advice(trace, "short_code") is None
+    found = get_advice(trace, "launch_bound")
+    assert found is not None and measure_share(found) > 0.55
+
+
 def test_an_instant_counts_for_one_rule_alone() -> None:
     trace = draw(f"{STEP}\n{draw_launch(gap=200)}\n{LOADER.format(kind='SingleProcess', wait=5_000)}")
     gains = [measure_share(each) for each in advice(trace)]

@@ -21,6 +21,7 @@ from torch_tb_profiler.analyses.overview.idle import (
     device_busy,
     host_late_times,
     idle_times,
+    late_times_of,
     long_stretches,
     short_stretches,
 )
@@ -293,22 +294,24 @@ def _host_without_operators(trace: Trace) -> Iterator[Finding]:
 def _short_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     """Find the code that launches nothing, in which most of many short idle stretches pass."""
     during = subtract(short_stretches(host_late_times(trace)), passes)
-    if total(during) == 0:
-        return
-    frame = deepest_dominant_frame(trace, during, slices_without_launches(trace))
-    if frame is None:
-        return
-    same = trace.events.name == trace.events.name[frame.event]
-    time = median(trace.events.duration[same & (event_kinds(trace) == event_kinds(trace)[frame.event])])
-    if time >= MIN_CODE_NS:
-        yield Finding(
-            "short_code",
-            frame.during,
-            subject=frame.name,
-            value=time,
-            event=frame.event,
-            window=_longest_stretch(frame.during),
-        )
+    slices = slices_without_launches(trace)
+    for thread in distinct_codes(trace.events.thread[slices]):
+        # What another thread does meanwhile doesn't hold up this one's launch: it may well wait for this one.
+        waits = intersect(during, late_times_of(trace, thread))
+        frame = deepest_dominant_frame(trace, waits, slices[trace.events.thread[slices] == thread])
+        if frame is None or 2 * total(frame.during) <= total(during):
+            continue
+        same = trace.events.name == trace.events.name[frame.event]
+        time = median(trace.events.duration[same & (event_kinds(trace) == event_kinds(trace)[frame.event])])
+        if time >= MIN_CODE_NS:
+            yield Finding(
+                "short_code",
+                frame.during,
+                subject=frame.name,
+                value=time,
+                event=frame.event,
+                window=_longest_stretch(frame.during),
+            )
 
 
 def _launch_bound(trace: Trace, passes: Intervals) -> Iterator[Finding]:

@@ -55,6 +55,16 @@ def host_late_times(trace: Trace) -> Intervals:
     return intersect(idle, late)
 
 
+def late_times_of(trace: Trace, thread: int) -> Intervals:
+    """Return the part of `host_late_times` that ends with what this thread submits."""
+    late = NO_INTERVALS
+    for device in distinct_numbers(device_items(trace).device):
+        table = device_gaps(trace, device)
+        mine = (table.thread == thread) & (table.next >= 0)
+        late = union(late, merge(table.begin[mine], table.late_until[mine]))
+    return intersect(host_late_times(trace), late)
+
+
 @derived
 def submitted_idle_times(trace: Trace) -> Intervals:
     """Return the idle time in which all that comes next is already submitted.
