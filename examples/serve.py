@@ -1,4 +1,4 @@
-"""Serves requests with a small language model on the CPU: continuous batching, chunked prefill, a KV cache.
+"""Serves requests with a small language model on the GPU or CPU: continuous batching, chunked prefill, a KV cache.
 
 python examples/serve.py --logdir log/serving
 
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from common import device
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 from torch.profiler import ProfilerActivity, profile, record_function, tensorboard_trace_handler
@@ -70,7 +71,7 @@ class Layer(nn.Module):
             key, value = torch.cat((known[0], key), 1), torch.cat((known[1], value), 1)
         request.cache[number] = (key, value)
         rows, columns = query.shape[1], key.shape[1]
-        mask = torch.ones(rows, columns, dtype=torch.bool).tril(columns - rows)
+        mask = torch.ones(rows, columns, dtype=torch.bool, device=query.device).tril(columns - rows)
         result = scaled_dot_product_attention(query, key, value, attn_mask=mask)
         return result.transpose(0, 1).reshape(rows, WIDTH)
 
@@ -88,7 +89,7 @@ class Model(nn.Module):
         x = self.embed(tokens)
         for number, layer in enumerate(self.layers):
             x = layer(x, batch, number)
-        last = torch.tensor([count for _, count in batch]).cumsum(0) - 1
+        last = torch.tensor([count for _, count in batch], device=x.device).cumsum(0) - 1
         logits: Tensor = self.head(x[last])
         return logits
 
@@ -112,7 +113,8 @@ class Engine:
     def __init__(self, requests: list[Request], budget: int, batch: int) -> None:
         self.waiting, self.running = deque(requests), list[Request]()
         self.budget, self.batch = budget, batch
-        self.model = Model().eval()
+        self.place = device()
+        self.model = Model().eval().to(self.place)
         self.counted: list[dict[str, Any]] = []
         self.began_ns = 0
 
@@ -154,7 +156,7 @@ class Engine:
             }
         )
         with record_function(label(prefills, decodes)), torch.inference_mode():
-            logits = self.model(torch.tensor(tokens), batch)
+            logits = self.model(torch.tensor(tokens, device=self.place), batch)
         with record_function("gpu_model_runner: sample"):
             chosen = logits.argmax(-1).tolist()
         with record_function("gpu_model_runner: bookkeep"):
@@ -210,8 +212,11 @@ def main() -> None:
         prompt = [chance.randrange(VOCABULARY) for _ in range(chance.randint(30, 400))]
         requests.append(Request(arrival, prompt, chance.randint(6, 24)))
     engine = Engine(requests, options.budget, options.batch)
+    activities = [ProfilerActivity.CPU]
+    if engine.place.type == "cuda":
+        activities.append(ProfilerActivity.CUDA)
     with profile(
-        activities=[ProfilerActivity.CPU],
+        activities=activities,
         on_trace_ready=tensorboard_trace_handler(options.logdir, worker_name="serve", use_gzip=True),
     ):
         engine.run()

@@ -1,6 +1,9 @@
 """Trains a small transformer to copy its input, and profiles it.
 
-python examples/train_transformer.py --logdir log/transformer
+    python examples/train_transformer.py --logdir log/transformer
+    python examples/train_transformer.py --logdir log/transformer_gpu --width 1024 --batch 32 --length 512
+
+Matrix products are computed in bfloat16 with `--bf16`.
 """
 
 from __future__ import annotations
@@ -15,11 +18,11 @@ from torch import Tensor, nn
 class SmallTransformer(nn.Module):
     """An embedding, a few encoder layers, and a projection back to the vocabulary."""
 
-    def __init__(self, vocabulary: int, width: int, layers: int, length: int) -> None:
+    def __init__(self, vocabulary: int, width: int, layers: int, length: int, heads: int) -> None:
         super().__init__()
         self.tokens = nn.Embedding(vocabulary, width)
         self.places = nn.Parameter(torch.zeros(length, width))
-        layer = nn.TransformerEncoderLayer(width, nhead=4, dim_feedforward=4 * width, batch_first=True)
+        layer = nn.TransformerEncoderLayer(width, nhead=heads, dim_feedforward=4 * width, batch_first=True)
         self.encoder = nn.TransformerEncoder(layer, layers)
         self.head = nn.Linear(width, vocabulary)
 
@@ -28,22 +31,27 @@ class SmallTransformer(nn.Module):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--logdir", default="log/transformer")
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--layers", type=int, default=3)
+    parser.add_argument("--heads", type=int, default=4)
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--length", type=int, default=64)
     parser.add_argument("--steps", type=int, default=4, help="steps to record")
+    parser.add_argument("--bf16", action="store_true", help="compute matrix products in bfloat16")
     options = parser.parse_args()
 
     torch.manual_seed(0)
     place = device()
     vocabulary = 500
-    model = SmallTransformer(vocabulary, width=128, layers=3, length=options.length).to(place)
+    model = SmallTransformer(vocabulary, options.width, options.layers, options.length, options.heads).to(place)
     optimizer = torch.optim.AdamW(model.parameters())
     with profiler(options.logdir, worker="worker0", steps=options.steps) as prof:
         for _ in range(options.steps + 2):
             tokens = torch.randint(vocabulary, (options.batch, options.length), device=place)
-            loss = nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+            with torch.autocast(place.type, torch.bfloat16, enabled=options.bf16):
+                loss = nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -13,7 +13,7 @@ A launch also blocks while its stream's queue is full. It counts as blocked if i
 quick launch takes (5th percentile), the queue is at 90% of its fullest or above, and it returns at most 10 us
 after an earlier item of the stream starts; a launch of a graph doesn't count. Its source is the item before that
 one, whose end made room. The median distance of such calls from the item that runs is the queue's capacity.
-Launches behind more than half of that capacity get the edge as well, with slack: a change may fill the queue there.
+Launches behind more than half of that capacity get the edge as well, with slack: a change may fill the queue.
 """
 
 from __future__ import annotations
