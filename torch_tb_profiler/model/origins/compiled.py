@@ -33,6 +33,7 @@ _FORWARD, _BACKWARD = "CompiledFunction", "CompiledFunctionBackward"
 
 NO_RECORD = "no compile record was found beside the trace; write one with `torch_tb_profiler.handler`"
 OTHER_RECORD = "the compile records beside the trace are of other graphs"
+NOT_GENERATED = "launched in a compiled region, but not by generated code"
 SEVERAL_RECORDS = "several compile records fit this graph"
 NO_MAPPING = "the compile record has no node mapping for this graph (a backward graph has none)"
 NO_LINES = "the compile record holds no source line for this kernel"
@@ -57,7 +58,7 @@ class CompiledCalls(msgspec.Struct, frozen=True):
     reasons: tuple[str | None, ...]
 
 
-class _GraphCall(msgspec.Struct, frozen=True):
+class GraphCall(msgspec.Struct, frozen=True):
     """One call of a compiled graph, and the operators directly inside."""
 
     row: int
@@ -77,7 +78,7 @@ def compiled_calls(trace: Trace) -> CompiledCalls:
     """Return all calls of compiled kernels, with what is known of each."""
     graphs = trace.origin_records.graphs
     found: dict[int, tuple[CompiledKernel | None, CompiledGraph | None, int, str | None, str | None]] = {}
-    for call in _graph_calls(trace):
+    for call in graph_calls(trace):
         names = [kernel_name(trace.strings[int(trace.events.name[row])]) for row in call.operators]
         graph, reason = _find_graph(call, names, graphs)
         kernels = _pair_kernels(names, graph.kernels) if graph is not None else [None] * len(names)
@@ -100,7 +101,8 @@ def compiled_calls(trace: Trace) -> CompiledCalls:
     )
 
 
-def _graph_calls(trace: Trace) -> list[_GraphCall]:
+@derived
+def graph_calls(trace: Trace) -> list[GraphCall]:
     """Return the calls of compiled graphs, each with the operators in it that are in no other operator there."""
     is_call = name_mask(trace.strings, lambda text: CALL.match(text) is not None)
     if not is_call.any():
@@ -123,7 +125,7 @@ def _graph_calls(trace: Trace) -> list[_GraphCall]:
     for row, compile_id, is_backward in zip(calls.tolist(), compile_ids, backward, strict=True):
         match = CALL.match(trace.strings[int(names[row])])
         key = match["key"] if match and match["key"] != "None" else None
-        result.append(_GraphCall(row, key, compile_id, is_backward, tuple(inside[row])))
+        result.append(GraphCall(row, key, compile_id, is_backward, tuple(inside[row])))
     return result
 
 
@@ -168,25 +170,28 @@ def _directions(trace: Trace, calls: Int32) -> tuple[list[str | None], list[bool
     return ids, directions
 
 
-def _find_graph(
-    call: _GraphCall, names: Sequence[str], graphs: Sequence[CompiledGraph]
-) -> tuple[CompiledGraph | None, str | None]:
-    """Return the only graph whose record fits a call, or the reason why there is none.
+def candidate_graphs(call: GraphCall, graphs: Sequence[CompiledGraph]) -> list[CompiledGraph]:
+    """Return the graphs that a call may be of, whatever their kernels are.
 
-    A graph with another key than that of the call is another graph, whatever its kernels are.
+    A graph with another key than that of the call is another graph.
     """
+    keyed = [each for each in graphs if each.key == call.key and call.key is not None]
+    return keyed or [
+        each
+        for each in graphs
+        if each.key is None
+        and each.backward == call.backward
+        and (call.compile_id is None or each.compile_id == call.compile_id)
+    ]
+
+
+def _find_graph(
+    call: GraphCall, names: Sequence[str], graphs: Sequence[CompiledGraph]
+) -> tuple[CompiledGraph | None, str | None]:
+    """Return the only graph whose record fits a call, or the reason why there is none."""
     if not graphs:
         return None, NO_RECORD
-    fits = [each for each in graphs if each.key == call.key and call.key is not None]
-    if not fits:
-        fits = [
-            each
-            for each in graphs
-            if each.key is None
-            and each.backward == call.backward
-            and (call.compile_id is None or each.compile_id == call.compile_id)
-        ]
-    fits = [each for each in fits if _pair_kernels(names, each.kernels) is not None]
+    fits = [each for each in candidate_graphs(call, graphs) if _pair_kernels(names, each.kernels) is not None]
     distinct = list({(each.source or each.file, each.kernels): each for each in fits}.values())
     if len(distinct) == 1:
         return distinct[0], None

@@ -4,7 +4,7 @@
     launch          yes       yes      yes    yes     -       the call that launched it, and what is around it
     graph node      -         -        yes    -       -       notes on the nodes of a CUDA graph
     capture         yes       yes      yes    yes     -       the trace in which the graph was captured
-    compile record  -         -        yes    -       yes     what torch.compile wrote about its kernels
+    compile record  replayed  -        yes    -       yes     what torch.compile wrote about its kernels
 
 The sources come in this order: `how` is the first that says anything, and a field is of the first that knows it.
 What no source knows stays unknown, with the reason.
@@ -25,6 +25,7 @@ from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.module_calls import has_module_calls, recorded_modules
 from torch_tb_profiler.model.origins import compiled, graph_nodes
 from torch_tb_profiler.model.origins.captures import input_shapes, is_wrapper
+from torch_tb_profiler.model.origins.compiled_replays import compiled_replays
 from torch_tb_profiler.model.origins.frames import compiled_calls as compiled_regions
 from torch_tb_profiler.model.origins.frames import has_frames, stacks_around
 from torch_tb_profiler.model.origins.packaged import packaged_kernels
@@ -259,6 +260,8 @@ def _add_compile_records(
     if len(calls.rows):
         operator = np.where(is_replayed, NO_CODE, links.operator).astype(np.int32)
         _fill_record(columns, compiled.calls_around(trace, operator, calls), calls)
+    if is_replayed.any():
+        _add_compiled_replays(trace, columns)
     packaged = packaged_kernels(trace)
     own = np.where(is_replayed, NO_CODE, packaged.of_event[links.rows]).astype(np.int32)
     for name in ("nodes", "lines"):
@@ -266,6 +269,24 @@ def _add_compile_records(
         columns.fill(COMPILE_RECORD, name, own, values)
     reasons = columns.texts["reason"].codes(own, [reason for _, reason in packaged.values])
     columns.codes["reason"] = np.where(reasons >= 0, reasons, columns.codes["reason"]).astype(np.int32)
+
+
+def _add_compiled_replays(trace: Trace, columns: _Builder) -> None:
+    """Add the record of each kernel of a compiled graph that a CUDA graph replays."""
+    found = compiled_replays(trace)
+    kernels = [each.kernel for each in found.values]
+    operators = [compiled.extern_operator(each.name) for each in kernels]
+    columns.fill(COMPILE_RECORD, "operator", found.code, operators)
+    columns.fill(COMPILE_RECORD, "nodes", found.code, [each.nodes for each in kernels])
+    columns.fill(COMPILE_RECORD, "lines", found.code, [each.lines for each in kernels])
+    columns.fill(
+        COMPILE_RECORD, "compile_id", found.code, [each.compile_id for each in found.values], decides=False
+    )
+    directions = np.array([*(each.backward for each in found.values), NO_CODE], np.int32)
+    fresh = (found.code >= 0) & (columns.backward < 0)
+    columns.backward = np.where(fresh, directions[found.code], columns.backward).astype(np.int32)
+    known = columns.known("operator") & columns.known("lines")
+    columns.codes["reason"][known & (found.code >= 0)] = NO_CODE
 
 
 def _fill_record(columns: _Builder, call: Int32, calls: compiled.CompiledCalls) -> None:
@@ -330,7 +351,10 @@ def _explain_device(trace: Trace, columns: _Builder, is_replayed: Bool, calls: c
         for reason in {each for each in calls.reasons if each is not None}:
             has_reason = np.array([each == reason for each in calls.reasons] + [False])
             columns.explain(in_region & ~columns.known("lines") & has_reason[call], reason)
-    columns.explain(in_region & ~columns.known("lines"), compiled.NO_RECORD)
+    has_record = bool(trace.origin_records.graphs)
+    columns.explain(
+        in_region & ~columns.known("lines"), compiled.NOT_GENERATED if has_record else compiled.NO_RECORD
+    )
     if not has_frames(trace):
         columns.explain(launched & linked & ~columns.known("lines"), missing_reason(trace, "stacks"))
     _explain_modules(trace, columns)
