@@ -7,7 +7,7 @@ import pytest
 
 from tests.model.origins.drawing import Event, column, host, kernel_origins, replay
 from torch_tb_profiler.model.origin_records import CompiledGraph, CompiledKernel
-from torch_tb_profiler.model.origins import origins
+from torch_tb_profiler.model.origins import compiled, origins
 
 KEY = "fkey"
 ADD, SUM, MM, ADDMM = (
@@ -103,4 +103,4 @@ def test_what_runs_beside_the_generated_code_is_not_blamed_on_a_missing_record()
         graphs: kernel_origins([*events, *copy], graphs=graphs)[0]["reason"]
         for graphs in ((), (graph_of(ADD, MM, SUM),))
     }
-    assert list(reasons.values()) == [origins.compiled.NO_RECORD, origins.compiled.NOT_GENERATED]
+    assert list(reasons.values()) == [compiled.NO_RECORD, compiled.NOT_GENERATED]
