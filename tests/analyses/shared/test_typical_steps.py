@@ -40,7 +40,8 @@ def steps(*durations: int) -> str:
         ((100, 240, 100, 101, 100, 47), (1,), 448 / 5),  # one longer and one shorter, neither of which recurs
         ((100, 170, 100, 101, 100, 30), (), 601 / 6),  # the shorter one is as far
         ((471, 471, 217, 472, 1257, 217, 471, 471), (4,), 2790 / 7),  # one beside steps of two kinds
-        ((471, 471, 217, 472, 1257, 217, 471, 1250), (4, 7), 2319 / 6),  # two, of which none hides the other
+        ((471, 471, 217, 472, 1257, 217, 471, 1250, 471), (4, 7), 2790 / 7),  # two, of which none hides the other
+        ((100, 160, 100, 101, 100, 20), (5,), 561 / 5),  # shorter by more than the other one is longer
         ((100, 100, 200, 100, 300, 101, 400), (), 1301 / 7),  # those that differ do so among themselves
     ],
 )
