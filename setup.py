@@ -47,7 +47,7 @@ TARGETS = {
 
 
 def this_platform() -> str | None:
-    """The platform of wheels for this Python, None if the native reader is not built for it."""
+    """Return the platform of wheels for this Python, None if the native reader is not built for it."""
     machine = platform.machine().lower()
     if sys.platform == "linux":
         libc = "musllinux_1_2" if "musl" in str(sysconfig.get_config_var("SOABI")) else "manylinux_2_17"

@@ -297,7 +297,7 @@ def _no_split(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _all_present(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Missing ranks are taken for absent ones."""
+    """Take missing ranks for absent ones."""
     monkeypatch.setattr(
         members, "rank_coverage", lambda comparison, known, unknown: _Coverage(len(comparison.sources))
     )
@@ -322,12 +322,12 @@ def _half_the_cost(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _devices_are_slower(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever computes longer has a slower device."""
+    """Say of whoever computes longer that its device is slower."""
     monkeypatch.setattr(causes, "_kernel_speed", lambda job, member: causes._KernelSpeed(1.5, True))
 
 
 def _rows_swap_waiting_and_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table of one view alone is wrong, not its sentence."""
+    """Make the table of one view wrong, but not its sentence."""
     original = idle_ranks._with_waits
 
     def swap(*arguments: Any) -> Any:
@@ -376,7 +376,7 @@ def _before_is_after(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _parts_are_whole_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a recording has of steps in whose middle it begins or ends counts in means over steps."""
+    """Count steps in whose middle a recording begins or ends in means over steps."""
     original = late_once.typical_job_steps
 
     def count_parts(job: Any) -> Any:
@@ -389,7 +389,7 @@ def _parts_are_whole_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _stretches_are_of_what_covers_half(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of an idle stretch is said to be in the operator that covers half of it."""
+    """Attribute all of an idle stretch to the operator that covers half of it."""
     original = dominant_frames.dominant_frames
 
     def credit(trace: Any, stretches: Any) -> Any:

@@ -64,7 +64,7 @@ def name(path: Path) -> str:
 
 
 def whole_files(corpus: Path) -> Iterator[tuple[str, Trace]]:
-    """Name and trace of each file that can be read, ranks in it together."""
+    """Yield name and trace of each file that can be read, ranks in it together."""
     for path in files(corpus):
         trace = outcome(path)
         if isinstance(trace, Trace):
@@ -72,7 +72,7 @@ def whole_files(corpus: Path) -> Iterator[tuple[str, Trace]]:
 
 
 def recordings(corpus: Path) -> Iterator[tuple[str, Trace]]:
-    """Name and trace of each rank of each file that can be read: `<run>/<file>#<rank>`."""
+    """Yield name and trace of each rank of each file that can be read: `<run>/<file>#<rank>`."""
     for path in files(corpus):
         for rank, trace in ranks(path).items():
             yield f"{name(path)}#{rank}", trace

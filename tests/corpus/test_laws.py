@@ -78,7 +78,7 @@ def test_device_categories_are_the_union_computed_another_way(traces: dict[str, 
 
 
 def swept(starts: Any, finish: Any, begin: int, end: int) -> int:
-    """Covered time inside a window, by counting how many intervals are open at each boundary."""
+    """Return the covered time inside a window, by counting the open intervals at each boundary."""
     lo, hi = np.clip(starts, begin, end), np.clip(finish, begin, end)
     edges = sorted([(t, 1) for t in lo.tolist()] + [(t, -1) for t in hi.tolist()])
     depth = covered = 0

@@ -189,7 +189,7 @@ def figures(row: KernelRow) -> list[float]:
 
 
 def compare(name: str, ours: dict[Any, list[float]], theirs: dict[Any, list[float]]) -> None:
-    """Equal but for their rounding: to us, and to two decimals."""
+    """Check that two tables are equal but for their rounding: to us, and to two decimals."""
     assert ours.keys() == theirs.keys(), name
     for key, values in theirs.items():
         for mine, wanted, slack in zip(ours[key], values, (0, 0.5, 0.5, 0.5, 0.5, 0.006, 0.006), strict=False):
@@ -256,7 +256,7 @@ def test_operators_with_kernels_are_those_of_tracelens(corpus: Path, traces: dic
 
 
 def fills(trace: Trace, name: str) -> float:
-    """Time of the memsets that operators of a name launched, us."""
+    """Return the time of the memsets that operators of a name launched, us."""
     found, work = operators(trace), rows_of_kind(trace, Kind.MEMSET)
     work = work[found.owner[work] >= 0]
     names = trace.events.name[found.rows[found.owner[work]]].tolist()

@@ -52,7 +52,7 @@ def test_every_event_of_every_file_is_on_its_track(traces: list[tuple[str, Trace
 
 
 def count_reachable(trace: Trace, width: int) -> dict[int, int]:
-    """Slices and instants per track, from a tile that spans all times."""
+    """Return the slices and instants per track, from a tile that spans all times."""
     tile = ask(trace, "trace/tile", begin=-(2**61), end=2**61, width=width, python=True)
     counts, found = column(tile, "count", "<u4"), dict.fromkeys(tile["lane_track"], 0)
     for track, low, high in zip(tile["lane_track"], tile["lane_first"][:-1], tile["lane_first"][1:], strict=True):

@@ -50,7 +50,7 @@ def test_owned_unmodeled_and_unlinked_work_is_all_device_time(corpus: Path) -> N
 
 
 def _rows_sum_to_all(trace: Trace, done: OperatorWork, path: Path) -> None:
-    """Device time and FLOPs of the rows are the same however they are grouped: all of the trace, all of a step."""
+    """Check that device time and FLOPs of the rows add up to the trace, or the step, however they are grouped."""
     length = (event_ends(trace) - trace.events.start)[rows_of_kind(trace, *DEVICE_KINDS)]
     spans = steps(trace)
     for step in ["", *dict.fromkeys(spans.names[:2] if spans.recorded else [])]:
@@ -160,7 +160,7 @@ def gemms(corpus: Path) -> Iterator[tuple[str, Row]]:
 
 
 def plain(value: Any) -> Any:
-    """Tuples and lists alike, texts as they are."""
+    """Return lists and tuples as tuples, and all else as it is."""
     return tuple(plain(each) for each in value) if isinstance(value, (list, tuple)) else value
 
 
@@ -169,7 +169,7 @@ def key(name: str, texts: list[str | None]) -> tuple[Any, ...]:
 
 
 def ours(trace: Trace, done: OperatorWork) -> dict[tuple[Any, ...], list[float]]:
-    """Signature -> calls, us, FLOPs and bytes of one call."""
+    """Return signature -> calls, us, FLOPs and bytes of one call."""
     columns = [trace.arg_codes(each, done.owners.calls) for each in KEYS]
     found: dict[tuple[Any, ...], list[float]] = defaultdict(lambda: [0, 0, 0, 0])
     for at, row in enumerate(done.owners.calls.tolist()):

@@ -166,7 +166,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Tests that ask for addresses of all kinds (mark `prefix`) also run behind a path prefix."""
+    """Run tests that ask for addresses of all kinds (mark `prefix`) behind a path prefix, too."""
     if "server" in metafunc.fixturenames:
         places = {"plain": ""}
         if metafunc.definition.get_closest_marker("prefix"):

@@ -18,7 +18,7 @@ ROWS = "[data-part=memory-tables] [role=row]"
 
 
 def curve(frame: Tab) -> dict[str, float]:
-    """Waits for the drawing; returns where it is on the screen."""
+    """Wait for the drawing; return where it is on the screen."""
     expect(frame.locator("[data-part=memory-curve] [data-part=allocated]")).to_be_visible()
     box = frame.locator("[data-part=memory-curve] svg").bounding_box()
     assert box is not None

@@ -20,7 +20,7 @@ RUN = "a_training"
 
 
 def wait_until_drawn(frame: Tab) -> None:
-    """Waits for the view and for what stands around it."""
+    """Wait for the view and for what stands around it."""
     wait_until_answered(frame)
     expect(frame.locator("[data-part=nav-item]").first).to_have_text("Overview")
     expect(frame.get_by_role("button", name="Share link")).to_be_visible()

@@ -125,7 +125,7 @@ def _requested_keys(url: str, names: dict[str, str]) -> set[tuple[str, str]]:
 
 
 def _keys(path: str, params: dict[str, str]) -> set[tuple[str, str]]:
-    """Under what an answer may be found, as the page of a report does."""
+    """Return the keys under which the page of a report looks for an answer."""
     if path in ("view/trace/tile", "view/trace/blame", "view/trace/counters"):
         params = {name: value for name, value in params.items() if name not in WINDOW}
     of_run = {name: value for name, value in params.items() if name != "worker"}

@@ -19,7 +19,7 @@ RUN = {"view": "trace", "run": "a_training"}
 
 
 def ready(frame: Tab) -> dict[str, float]:
-    """Waits for the drawing and for the sentence above it; returns where it is on the screen."""
+    """Wait for the drawing and for the sentence above it; return where it is on the screen."""
     expect(frame.locator("[data-part=timeline][data-state=drawn] [data-part=stage] canvas").first).to_be_visible()
     expect(frame.locator("[data-part=answer] [data-part=why]")).not_to_be_empty()
     box = frame.locator("[data-part=stage]").bounding_box()
@@ -28,7 +28,7 @@ def ready(frame: Tab) -> dict[str, float]:
 
 
 def reopen(page: Page, open_page: Open) -> Tab:
-    """Another page at the address of the first."""
+    """Open another page at the address of the first."""
     _, again = open_page(**dict(re.findall(r"p\.pytorch_profiler\.(\w+)=([^&]*)", page.url)))
     ready(again)
     return again

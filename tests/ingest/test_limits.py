@@ -163,7 +163,7 @@ def test_an_endless_head_is_refused() -> None:
 
 
 def sample() -> tuple[bytes, Trace]:
-    """Slices of two categories, a flow, begin and end, names, a marker and an absurd time."""
+    """Return slices of two categories, a flow, begin and end, names, a marker and an absurd time."""
     events: list[dict[str, object]] = [
         {"ph": "M", "name": "process_name", "pid": 1, "ts": 0, "args": {"name": "python"}},
         {"ph": "i", "name": "Iteration Start: PyTorch Profiler", "pid": "Traces", "ts": 50.0, "s": "g"},

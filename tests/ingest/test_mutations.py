@@ -135,7 +135,7 @@ FIELDS: tuple[Mutation, ...] = (swap_fields, odd_value, odd_value)
 
 
 def mangle(complete: bytes, mutations: Sequence[Mutation], chance: random.Random) -> bytes:
-    """After a few mutations, or many."""
+    """Return the bytes after a few mutations, or many."""
     content = bytearray(complete)
     for _ in range(chance.choice((1, 1, 2, 5, 40))):
         if content:

@@ -10,7 +10,7 @@ from torch_tb_profiler.model.trace import Trace
 
 
 def owners(trace: Trace) -> dict[str, str]:
-    """Event name -> path of its module, "<-" before that of backward work; events without a module left out."""
+    """Return event name -> path of its module, "<-" before that of backward work; without events of no module."""
     found = modules(trace)
     return {
         trace.strings[trace.events.name[row]]: ("<-" if found.backward[row] else "")

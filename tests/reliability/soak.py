@@ -139,7 +139,7 @@ VALUES = {
 
 @cache
 def parameters() -> dict[str, dict[str, bool]]:
-    """View -> its own parameters and whether they are required."""
+    """Return view -> its own parameters and whether they are required."""
     return {
         path[1:]: {row["name"]: row.get("required", False) for row in item["get"]["parameters"][3:]}
         for path, item in document()["paths"].items()

@@ -358,7 +358,7 @@ def test_none_of_several_runs_is_chosen_if_none_was_loaded(tmp_path: Path) -> No
 
 
 def write_merged(path: Path, ranks: tuple[int, ...]) -> None:
-    """Host and device work of each rank under its own process ID."""
+    """Write host and device work of each rank under its own process ID."""
     path.parent.mkdir(exist_ok=True)
     events = [
         {"ph": "X", "cat": cat, "name": cat, "pid": rank, "tid": tid, "ts": 0, "dur": 5}

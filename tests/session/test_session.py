@@ -148,7 +148,7 @@ def test_a_growing_file_is_left_alone_until_two_listings_agree(
     allowed, scan = threading.Event(), LogFolders.scan
 
     def scan_stepwise(folders: LogFolders) -> Catalog:
-        """Lists once; the next listing waits until it is allowed."""
+        """List once; the next listing waits until it is allowed."""
         if folders.scanned:
             assert allowed.wait(PATIENCE)
         return scan(folders)

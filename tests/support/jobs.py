@@ -224,14 +224,14 @@ class _RankWriter:
 
 @cache
 def ddp(ranks: int, buckets: int = 3) -> tuple[JobOp, ...]:
-    """Gradients reduced in buckets, by all."""
+    """Return the program of ranks that reduce gradients in buckets, by all."""
     everyone = tuple(range(ranks))
     return tuple(JobOp("allreduce", everyone, "0", elements=100_000 * (i + 1)) for i in range(buckets))
 
 
 @cache
 def fsdp(ranks: int) -> tuple[JobOp, ...]:
-    """Parameters gathered twice, gradients scattered."""
+    """Return the program of ranks that gather parameters twice and scatter gradients."""
     everyone = tuple(range(ranks))
     return tuple(
         JobOp(name, everyone, "0") for name in ("_allgather_base", "_allgather_base", "_reduce_scatter_base")
@@ -262,7 +262,7 @@ def ring_of_pairs(ranks: int) -> tuple[JobOp, ...]:
 
 @cache
 def tensor_and_data_parallel(ranks: int, width: int) -> tuple[JobOp, ...]:
-    """Groups of `width` neighbors reduce activations, then every `width`-th rank reduces gradients."""
+    """Let groups of `width` neighbors reduce activations, and then every `width`-th rank gradients."""
     neighbors = [tuple(range(first, first + width)) for first in range(0, ranks, width)]
     across = [tuple(range(first, ranks, width)) for first in range(width)]
     return tuple(

@@ -91,7 +91,7 @@ def expected_payloads(log: Path, settings: Settings) -> dict[tuple[str, str, str
 
 
 def settings(**changes: Any) -> Settings:
-    """Settings under which even a small file is parsed as a large one, in this process."""
+    """Return settings under which even a small file is parsed as a large one, in this process."""
     defaults: dict[str, Any] = {"small_file_bytes": 0, "executor": "serial", "poll_seconds": 0.1}
     return replace(Settings.from_environment(), **{**defaults, **changes})
 

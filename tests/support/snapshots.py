@@ -23,7 +23,7 @@ def entry(action: str, size: int, time: int, frames: list[Any], **more: Any) -> 
 
 
 def snapshot() -> dict[str, Any]:
-    """Device 0: 4096 reserved, 1024 + 512 in use, 256 awaiting, the rest free. Device 1: one free segment."""
+    """Return a snapshot. Device 0: 4096 reserved, 1024 + 512 in use, 256 awaiting. Device 1: one free segment."""
     first = [
         block(1024, "active_allocated", LINEAR, 1000),
         block(256, "active_awaiting_free", LOSS, 256),

@@ -16,13 +16,13 @@ def attribute(key: str, value: float | str) -> dict[str, Any]:
 def request_span(
     start_ns: int, end_ns: int, *, span: str = "llm_request", **attributes: float | str
 ) -> dict[str, Any]:
-    """A span; `attributes` with `__` for dots: latency__time_in_queue=0.012 (seconds)."""
+    """Return a span; `attributes` with `__` for dots: latency__time_in_queue=0.012 (seconds)."""
     listed = [attribute(f"gen_ai.{key.replace('__', '.')}", value) for key, value in attributes.items()]
     times = {"startTimeUnixNano": str(start_ns), "endTimeUnixNano": str(end_ns)}
     return {"name": span, "kind": 2, **times, "attributes": listed}
 
 
 def spans_document(*spans: dict[str, Any]) -> str:
-    """One line of the exporter's file."""
+    """Return one line of the exporter's file."""
     scope = {"scope": {"name": "vllm.llm_engine"}, "spans": list(spans)}
     return json.dumps({"resourceSpans": [{"resource": {}, "scopeSpans": [scope]}]})

@@ -79,7 +79,7 @@ def _nothing_beside_advice(overview: Payload, views: list[Payload | None]) -> It
 
 
 def _stragglers(verdict: Payload, overview: Payload, idle: Payload | None, path: Payload | None) -> Iterator[str]:
-    """Views beside other ranks name a straggler where Distributed does, and nobody else does."""
+    """Check that views beside other ranks name a straggler where Distributed does, and nobody else."""
     advised = [each for each in overview["recommendations"] if each["id"] == "straggler"]
     complete = overview["average"] is not None and overview["no_advice"] == []
     if verdict["kind"] == "straggler" and complete and not advised and overview["beside"]:
@@ -96,7 +96,7 @@ def _stragglers(verdict: Payload, overview: Payload, idle: Payload | None, path:
 
 
 def _savings_of_communication(path: Payload, overview: Payload) -> Iterator[str]:
-    """What others are waited for is no network's to give: no what-if and no advice saves it."""
+    """Check that no what-if and no advice saves waiting for others, which no network shortens."""
     parts, now = path["communication"], path["path"]["duration_ns"]
     on_path = sum(parts[name] for name in ("transfer_ns", "waiting_ns", "uncompared_ns"))
     for result in path["what_if"]:

@@ -82,7 +82,7 @@ def test_a_summary_says_the_numbers_of_the_views(surfaces: Surfaces) -> None:
 
 
 def answers(surfaces: Surfaces, run: str, span: str) -> dict[str, list[Any]]:
-    """View -> its payloads, over the workers that answer it."""
+    """Return view -> its payloads, over the workers that answer it."""
     found: dict[str, list[Any]] = defaultdict(list)
     for worker, spans in surfaces.log[run].workers.items():
         for slug in ("overview", "operators", "kernels", "modules", "memory") if span in spans else ():

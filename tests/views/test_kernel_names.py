@@ -30,7 +30,7 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _bare_names(payloads: Any) -> list[tuple[str, dict[str, Any]]]:
-    """Strings with a kernel's raw name, by key, without a short name beside them."""
+    """Return strings with a kernel's raw name, by key, without a short name beside them."""
     found = []
     for each in _objects(payloads):
         for key, value in each.items():

@@ -20,7 +20,7 @@ SHIFTED: tuple[Launch, ...] = (("aten::norm", "Norm_0", "triton_4"), ("aten::mm"
 
 
 def steps(launches: Sequence[Launch], *, is_captured: bool = True) -> Trace:
-    """Two steps that replay a graph; without its capture, nobody knows where its kernels come from."""
+    """Draw two steps that replay a graph; without its capture, nobody knows where its kernels come from."""
     events = []
     for step, at in enumerate((10_000, 20_000)):
         events += [host("user_annotation", f"ProfilerStep#{step}", at - 10, 500)]

@@ -94,6 +94,6 @@ def test_calls_that_wait_for_a_full_queue_are_told_from_usual_ones() -> None:
 
 
 def calls_of(trace: Trace) -> list[int]:
-    """Durations of all runtime calls."""
+    """Return the durations of all runtime calls."""
     lasting: list[int] = trace.events.duration[rows_of_kind(trace, Kind.RUNTIME)].tolist()
     return lasting

@@ -13,7 +13,7 @@ MIB = 2**20
 
 
 def grown(*blocks: tuple[int, int, int], steps: int = 6, frame: str = "", address: bool = True) -> DeviceGrowth:
-    """Blocks (step of allocation, step in which it is released or -1, bytes) of `aten::keep`; 100 us a step.
+    """Draw blocks (step of allocation, step of release or -1, bytes) of `aten::keep`; 100 us a step.
 
     A release comes before the allocations of its step. A block of 200 MiB lives before the first step.
     """

@@ -25,7 +25,7 @@ Call = tuple[str, list[Any], str, str, float]
 
 
 def events(*calls: Call, host: float = 0) -> list[dict[str, Any]]:
-    """Calls one after the other, and their kernels; `host`: us from one call to the next beyond 10."""
+    """Draw calls one after the other, and their kernels; `host`: us from one call to the next beyond 10."""
     found, at = [], 0.0 if host else 1_000.0
     for number, (name, dims, kind, kernel_name, time) in enumerate(calls, 1):
         begin = 10 * number + host * (number - 1)

@@ -248,7 +248,7 @@ def draw_full_memory(total: int, *lines: str, size: int = 1000) -> Document:
 
 
 def serial_copy(memory_kind: str, stream: int = 7, kernel: int = 5_000) -> Document:
-    """A copy of a millisecond that a kernel waits for, on a stream."""
+    """Draw a copy of a millisecond that a kernel waits for, on a stream."""
     return picture(
         work(kernel, 4_000, 10, 1),
         "host cuda_runtime cudaMemcpyAsync 20 5 correlation=2",
@@ -258,7 +258,7 @@ def serial_copy(memory_kind: str, stream: int = 7, kernel: int = 5_000) -> Docum
 
 
 def offloaded(sent: int, to: str = "Pinned", update: int = 12) -> Document:
-    """`serial_copy` of 4000 bytes after an update of parameters, and a copy of `sent` bytes to the host before."""
+    """Draw a `serial_copy` of 4000 bytes after an update of parameters; before, one of `sent` bytes to the host."""
     content = serial_copy(to)
     content["traceEvents"][-2]["args"]["bytes"] = 4000
     sending = "gpu0 gpu_memcpy Memcpy~DtoH~(Device~->~Pinned) 8 2 stream=9 bytes={}"
@@ -267,7 +267,7 @@ def offloaded(sent: int, to: str = "Pinned", update: int = 12) -> Document:
 
 
 def sent_gradients(size: int) -> Document:
-    """`reading` of so many bytes, of which an optimizer on the host then sends back 4000."""
+    """Draw a `reading` of so many bytes, of which an optimizer on the host then sends back 4000."""
     content = reading("Pageable")
     for each in content["traceEvents"]:
         if "DtoH" in each["name"]:
@@ -281,7 +281,7 @@ def sent_gradients(size: int) -> Document:
 
 
 def cpu_optimizer(parameters: int, name: str = "Optimizer.step#AdamW.step", others: int = 500) -> Document:
-    """An operator of 100 us for each parameter, and one of `others` us for all."""
+    """Draw an operator of 100 us for each parameter, and one of `others` us for all."""
     calls = [f"host cpu_op aten::lerp_ {1000 + 100 * i} 90" for i in range(parameters)]
     return picture(
         f"host user_annotation {name} 900 3000",
@@ -294,7 +294,7 @@ def cpu_optimizer(parameters: int, name: str = "Optimizer.step#AdamW.step", othe
 def reducing(
     count: int, nelems: int, kind: str = "BFloat16", marks: tuple[str, ...] = (BACKWARD,), us: int = 100
 ) -> Document:
-    """All-reduces of `us` one after the other, behind a kernel."""
+    """Draw all-reduces of `us` one after the other, behind a kernel."""
     lines = [work(500, 1_500, 100, 1, "gemm"), WAITS, *marks]
     facts = f" In~msg~nelems={nelems} dtype={kind} Collective~name=allreduce".replace("~", " ")
     for number in range(count):
@@ -304,7 +304,7 @@ def reducing(
 
 
 def beside_collectives(slow: int, grid: int = 64) -> Document:
-    """Three kernels of 500 us alone, three of `slow` us beside a collective, the last of size `grid`."""
+    """Draw three kernels of 500 us alone, and three of `slow` us beside a collective, the last of size `grid`."""
     lines = [WAITS]
     for number in range(6):
         at = 1_000 * (number + 1)
@@ -329,7 +329,7 @@ def memory_in_steps(
     size: int = 10_000,
     device: str = "GPU0",
 ) -> Document:
-    """Allocated and reserved bytes in steps of 100 us from 100 us on, and `before` them for a moment."""
+    """Draw allocated and reserved bytes in steps of 100 us from 100 us on, and `before` them for a moment."""
     marks = "\n".join(f"host user_annotation ProfilerStep#{i} {100 * (i + 1)} 100" for i in range(len(totals)))
     lines = (
         [f"10 {device} a {before} {before} {reserved[0]}", f"20 {device} a {-before} 0 {reserved[0]}"]

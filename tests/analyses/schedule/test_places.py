@@ -27,7 +27,7 @@ gpu0   kernel           alone                             500   50
 
 
 def find_places(trace: Trace, by: PlaceKind) -> dict[str, str | None]:
-    """Name of an event -> where it belongs."""
+    """Return event name -> where it belongs."""
     rows = np.arange(len(trace), dtype=np.int32)
     codes, texts = program_places(trace, rows, by)
     names = [trace.strings[code] for code in trace.events.name.tolist()]

@@ -16,7 +16,7 @@ from torch_tb_profiler.model.trace import Trace
 
 
 def times(trace: Trace, step: int = 0) -> dict[str, float]:
-    """Category -> us of a step, those without time left out."""
+    """Return category -> us of a step, without those that have no time."""
     found = breakdown(trace)
     return {key: int(found.times[key][step]) / 1000 for key in CATEGORIES if found.times[key][step]}
 

@@ -23,7 +23,7 @@ MIB = 2**20
 def concatenating(
     sizes: Sequence[int], reserved: Sequence[int], before: int = 100, extra: int = 0, device: str = "GPU0"
 ) -> Trace:
-    """Steps of 100 us from 100 us on; each replaces the block of the one before by one of its size, in MiB.
+    """Draw steps of 100 us from 100 us on; each replaces the previous one's block by one of its size, in MiB.
 
     before  MiB that live all the time; extra: MiB that live before the first step only
     """

@@ -92,7 +92,7 @@ def test_steps_that_resemble_the_one_before_count_as_fewer(count: int, alarms: f
 
 
 def recordings(rng: np.random.Generator, count: int, between: float) -> Float64:
-    """Ten steps of each recording, whose means differ by `between` percent."""
+    """Draw ten steps of each recording, whose means differ by `between` percent."""
     each = [steps(rng, 10) + between * rng.standard_normal((DRAWS, 1)) for _ in range(count)]
     return np.concatenate(each, axis=1)
 

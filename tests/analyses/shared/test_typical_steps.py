@@ -53,7 +53,7 @@ def test_outliers(durations: tuple[int, ...], outliers: tuple[int, ...], typical
 
 
 def pipeline(lag: int, first_work: int = 90, first_host: int = 100) -> str:
-    """Host steps of 100 us, each of which launches 90 us of work that ends `lag` after it."""
+    """Draw host steps of 100 us, each of which launches 90 us of work that ends `lag` after it."""
     rows = []
     for number in range(3):
         start = 100 * number + (first_host - 100 if number else 0)

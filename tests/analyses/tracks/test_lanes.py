@@ -17,7 +17,7 @@ from torch_tb_profiler.model.trace import Trace
 
 
 def lane_by_name(trace: Trace, layout: Lanes) -> dict[str, tuple[str, int]]:
-    """Name of each slice -> (name of its track, its lane)."""
+    """Return slice name -> (name of its track, its lane)."""
     where = {}
     for i, (track, depth) in enumerate(zip(layout.track.tolist(), layout.depth.tolist(), strict=True)):
         for row in layout.rows[layout.bounds[i] : layout.bounds[i + 1]].tolist():

@@ -179,7 +179,7 @@ _UNOPENED = """() => [...document.querySelectorAll('#page [data-legend]')]
 
 
 def find_unopened(page: Page) -> list[str]:
-    """Parts of pictures, as their legends call them, that open nothing."""
+    """Return the parts of pictures, as their legends call them, that open nothing."""
     found: list[str] = page.evaluate(_UNOPENED)
     return found
 
@@ -190,6 +190,6 @@ _UNREACHED = """() => [...document.querySelectorAll('#page canvas')]
 
 
 def find_unreached(page: Page) -> list[str]:
-    """Canvases without a place for the focus in which they lie."""
+    """Return the canvases without a place for the focus in which they lie."""
     found: list[str] = page.evaluate(_UNREACHED)
     return found

@@ -120,7 +120,7 @@ def try_to_stand(page: Page, stop: Stop) -> bool:
 
 
 def stand(page: Page, stop: Stop, most: int) -> None:
-    """Gives the focus to a stop that the Tab key has reached before.
+    """Give the focus to a stop that the Tab key has reached before.
 
     What can only be scrolled takes the focus from the key alone: the way there is gone again.
     """
@@ -194,7 +194,7 @@ def wait_for(page: Page, what: str) -> str:
 
 
 def operate(page: Page, does: str) -> str:
-    """Presses what should do something at the place of the focus, and says what happened."""
+    """Press what should do something at the place of the focus, and return what happened."""
     if does == "scroll":
         roomy = "e => e.scrollHeight > e.clientHeight || e.scrollWidth > e.clientWidth"
         assert page.locator(":focus").evaluate(roomy), "it has the focus to be scrolled, and cannot be"

@@ -31,7 +31,7 @@ TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnima
 
 
 def start(page: Page, server: str, **state: str) -> None:
-    """Opens the page by itself, without the host's frame."""
+    """Open the page by itself, without the host's frame."""
     parts = [f"p.pytorch_profiler.{key}={value}" for key, value in state.items()]
     page.goto(f"{server}/data/plugin_entry.html?name=pytorch_profiler#{'&'.join(['pytorch_profiler', *parts])}")
     expect(page.locator("h1")).to_be_visible()
@@ -47,7 +47,7 @@ FOLLOW = """hash => new Promise(done => {
 
 
 def go(page: Page, state: Mapping[str, str]) -> None:
-    """Shows what an address says, and waits until it is drawn."""
+    """Show what an address says, and wait until it is drawn."""
     parts = [f"p.pytorch_profiler.{key}={value}" for key, value in state.items()]
     page.evaluate(FOLLOW, "&".join(["pytorch_profiler", *parts]))
     expect(page.locator(f"#page[data-shown='{state['view']} {state['run']}']")).to_be_visible()
@@ -68,7 +68,7 @@ def expect_fits(frame: Tab) -> None:
 
 
 def choose(frame: Tab, name: str, value: str) -> None:
-    """Picks an option, by its value or its text, in the select of this name."""
+    """Pick an option, by its value or its text, in the select of this name."""
     frame.get_by_role("combobox", name=name, exact=True).click()
     named = frame.get_by_role("option", name=value, exact=True)
     frame.locator(f'[role=option][data-value="{value}"]').or_(named).filter(visible=True).click()

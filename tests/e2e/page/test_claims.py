@@ -177,7 +177,7 @@ def test_a_span_is_compared_with_the_one_before_and_a_run_with_the_one_most_alik
 
 
 def axis(frame: Tab) -> list[tuple[float, float]]:
-    """Height and value of each label at the left of the steps."""
+    """Return height and value of each label at the left of the steps."""
     marks: list[tuple[float, float]] = frame.locator("svg", has=frame.locator("[id^=step-]")).evaluate(
         """svg => [...svg.querySelectorAll('text[text-anchor=end]')]
             .map(text => [Number(text.getAttribute('y')), Number(text.textContent)])

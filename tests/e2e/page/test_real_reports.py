@@ -56,7 +56,7 @@ def test_every_view_of_a_real_run_is_drawn_from_disk(
 
 
 def report_answers(report: dict[str, Any]) -> dict[str, Any]:
-    """View -> what the report holds of it as the page opens it: of several answers, the first."""
+    """Return view -> what the report holds of it as the page opens it: of several answers, the first."""
     found: dict[str, Any] = {}
     for (path, _), (_, body) in answers(report).items():
         kind, _, slug = path.partition("/")

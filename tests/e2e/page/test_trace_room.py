@@ -47,7 +47,7 @@ def drawing_box(frame: Tab, how: dict[str, Any]) -> dict[str, float]:
 
 
 def zoom_once(page: Page, before: tuple[int, int] | None) -> tuple[int, int]:
-    """Turns the wheel with Ctrl once; the window then."""
+    """Turn the wheel with Ctrl once; return the window then."""
     page.keyboard.down("Control")
     page.mouse.wheel(0, -100)
     page.keyboard.up("Control")
@@ -105,7 +105,7 @@ def test_the_pinch_of_safari_zooms_at_the_pointer(open_page: Open) -> None:
 
 
 def pinch_once(page: Page, frame: Tab, x: float, before: tuple[int, int] | None) -> tuple[int, int]:
-    """Spreads two fingers to twice their distance; the window then."""
+    """Spread two fingers to twice their distance; return the window then."""
     frame.locator("[data-part=stage]").evaluate(
         """(stage, x) => {
             const clientX = stage.getBoundingClientRect().left + x;

@@ -60,7 +60,7 @@ def test_real_runs_open_with_all_that_matters_in_sight(
 
 
 def opens(page: Page, address: str, log: Path, run: str) -> None:
-    """Main thread, backward thread and streams are in sight on every screen, above the counters of their group."""
+    """Check that main thread, backward thread and streams are in sight, above the counters of their group."""
     tracks = tracks_of(log, run)
     strip: list[str] = []
     page.on("request", lambda request: strip.append(request.url) if "width=800" in request.url else None)

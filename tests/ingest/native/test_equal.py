@@ -27,7 +27,7 @@ LARGE = 300_000
 
 
 def handed_back(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """Blocks that the plain way reads, from now on."""
+    """Record the blocks that the plain way reads from now on."""
     blocks: list[bytes] = []
     add = BlockDecoder.add
 

@@ -26,7 +26,7 @@ COPIES, WAVES, FETCHED = "COPY BYTES to Agent [1] (GPU)", "Agent [1] PMC SQ_WAVE
 
 
 def draw_counted() -> RocprofRun:
-    """Copies that overlap, one of them back to the host; each kernel has a counter of its own."""
+    """Draw copies that overlap, one of them back to the host; each kernel has a counter of its own."""
     run = draw_training(3)
     run.dispatches = [
         replace(each, counters={("SQ_WAVES", "FETCH_SIZE")[each.kernel]: 1000.0 + number})

@@ -56,7 +56,7 @@ FORMATS: dict[str, Callable[[RocprofRun, Path], bytes]] = {
 
 
 def reason(trace: Trace, slug: str) -> str | None:
-    """Why a tab has nothing to show."""
+    """Return why a tab has nothing to show."""
     return next(tab.reason(trace) for tab in all_tabs() if tab.view.slug == slug)
 
 

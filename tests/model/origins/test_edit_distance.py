@@ -20,7 +20,7 @@ def codes(text: str) -> Int32:
 
 
 def all_alignments(replay: str, capture: str, limit: int) -> list[tuple[int, Pairs]]:
-    """Every alignment with at most `limit` edits: the edits, and the pairs of equal elements."""
+    """Return every alignment with at most `limit` edits: the edits, and the pairs of equal elements."""
 
     @cache
     def rest(i: int, j: int, left: int) -> frozenset[tuple[int, Pairs]]:

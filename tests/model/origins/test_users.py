@@ -39,7 +39,7 @@ CASES = Path(os.environ.get("TRACE_CORPUS", "/nonexistent")) / "kernel_identity"
 
 
 def two_replays() -> Trace:
-    """Two replays of a captured graph inside an operator, and a kernel of a graph that nobody captured."""
+    """Draw two replays of a captured graph inside an operator, and a kernel of a graph that nobody captured."""
     around = host("cpu_op", "my::serve", 9_995, 500)
     events = [around, *replay(KERNELS), *replay(KERNELS, 10_200), *replay(["other"], 20_000)]
     return replace(read(events), origin_records=OriginRecords(captures_of(capture())))

@@ -24,7 +24,7 @@ Rule = Callable[[Event], str | None]
 
 
 def memory(kind: int, *totals: tuple[int, int]) -> list[Event]:
-    """Allocations of a device of this type: time, µs, and bytes in use after it."""
+    """Draw allocations of a device of this type: time, µs, and bytes in use after it."""
     return [
         {"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": ts,
          "args": {"Bytes": 64, "Addr": 4096 + ts, "Device Type": kind, "Device Id": 0, "Total Allocated": total,
@@ -208,7 +208,7 @@ class OpenedProducer(NamedTuple):
         return json.loads(answer.payload)
 
     def unavailable(self) -> Mapping[str, str]:
-        """View -> why it has nothing to show, once the file is read."""
+        """Return view -> why it has nothing to show, once the file is read."""
         self.view("trace")
         reasons = self.session.unavailable(self.session.find(None, self.producer.worker, None))
         assert reasons is not None
@@ -229,7 +229,7 @@ class OpenedProducer(NamedTuple):
 
 
 def _us(each: Event) -> float:
-    """Microseconds on one axis, whatever a time counts from."""
+    """Return the microseconds on one axis, whatever a time counts from."""
     return float(each["ts"] % composer.QUARTER_US)
 
 

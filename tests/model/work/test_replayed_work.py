@@ -26,7 +26,7 @@ def launch(kernel: str, at: float) -> Event:
 
 
 def capture(rows: int = 8, *, inside: str | None = "aten::mm") -> list[Event]:
-    """A product in two kernels, inside a wrapper that launches a copy of its own, and an attention kernel."""
+    """Draw a product in two kernels, in a wrapper that launches its own copy, and an attention kernel."""
     shapes = SHAPES | {"Input Dims": [[rows, 16], [16, 4]]}
     return [
         host("cuda_runtime", "hipStreamBeginCapture", 0, 1),

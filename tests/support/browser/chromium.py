@@ -18,5 +18,5 @@ ARGUMENTS = [
 
 
 def chromium() -> str | None:
-    """Path of the Chromium that `CHROMIUM` names, else of one of this machine, if there is one."""
+    """Return the path of the Chromium that `CHROMIUM` names, else of one of this machine, if there is one."""
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)

@@ -30,7 +30,7 @@ def host() -> list[dict[str, Any]]:
 
 
 def cupti() -> bytes:
-    """Ranges instead of kernels."""
+    """Return ranges instead of kernels."""
     return document(
         [
             *host(),

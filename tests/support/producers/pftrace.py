@@ -99,7 +99,7 @@ class Clock:
 
 
 def counter_tracks(run: RocprofRun) -> dict[str, list[tuple[int, int]]]:
-    """Name -> (time, value) of its samples: bytes under way to an agent, counters of the dispatch that runs."""
+    """Return name -> (time, value) of its samples: bytes on the way to an agent, counters of a dispatch."""
     tracks: dict[str, dict[int, int]] = {}
     for to_device, agent in ((True, f"Agent [{GPU_INDEX}] (GPU)"), (False, f"Agent [{CPU_INDEX}] (CPU)")):
         copies = [copy for copy in run.copies if copy.to_device == to_device]

@@ -157,7 +157,7 @@ KINDS = list(DOMAINS)
 
 
 def write_rocpd(path: Path, run: RocprofRun, version: str = "3", uuid: str = UUID) -> Path:
-    """Returns `path`; a second call with another `uuid` adds a process."""
+    """Write a database and return `path`; a second call with another `uuid` adds a process."""
     with closing(sqlite3.connect(path)) as connection, connection:
         writer = _DatabaseWriter(connection, version, uuid)
         writer.describe(run)

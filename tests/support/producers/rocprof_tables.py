@@ -18,7 +18,7 @@ from tests.support.producers.rocprof import (
 def tables(
     run: RocprofRun, *, streams: bool = True, label: str = "Agent {}", index: int = GPU_INDEX
 ) -> dict[str, str]:
-    """Name behind the process id -> table; `streams=False` as before ROCm 7.
+    """Return file name after the process id -> table; `streams=False` as before ROCm 7.
 
     label, index  how a device is called, and which number its GPU has
     """

@@ -72,7 +72,7 @@ def _judge_balanced(match: re.Match[str], context: Context) -> str | None:
 
 
 def _judge_no_clear_straggler(match: re.Match[str], context: Context) -> str | None:
-    """A cost that is no more than chance makes of a step is not clear."""
+    """Judge that a cost within what chance makes of a step isn't clear."""
     return f"{context.late} are" if context.late and not _may_be_chance(context) else None
 
 
@@ -82,7 +82,7 @@ def _may_be_chance(context: Context) -> bool:
 
 
 def _judge_find_straggler(match: re.Match[str], context: Context) -> str | None:
-    """A rank's file alone may only guess; beside the others it is known."""
+    """Judge that a rank's file alone may only guess, while beside the others it is known."""
     return "nobody is late" if len(context.plan.present) > 1 and not context.late else None
 
 

@@ -116,7 +116,7 @@ class JobTruth:
         return self._cost(replace(simulation, delays=[*others, *even], _ends={}, _arrived={}))
 
     def cost_of(self, ranks: Collection[int], missing: Collection[int] = ()) -> float:
-        """What the lateness of these ranks alone costs the job per step if none that is missing is late."""
+        """Return what the lateness of these ranks alone costs the job per step if no missing one is late."""
         return self._step(self._without_late({*missing})) - self._step(self._without_late({*missing, *ranks}))
 
     def _without_late(self, ranks: Collection[int]) -> Simulation:
@@ -152,14 +152,14 @@ class JobTruth:
         return self._step(self.plan.scaled(Collective, factor))
 
     def saved_alone(self, rank: int, name: str, odd: Collection[int]) -> float:
-        """What a step of a rank saves without what has that name, if its communication takes as long.
+        """Return what a step of a rank saves without what has that name, if its communication takes as long.
 
         That differs between the steps: in one it waits for others, in the next it may be late itself.
         """
         return self._saved_alone(rank, odd, lambda alone: self.plan.without_named(name, alone))
 
     def saved_alone_by_shared(self, rank: int, odd: Collection[int]) -> float:
-        """What a step of a rank saves without what all ranks do, if its communication takes as long."""
+        """Return what a step of a rank saves without what all ranks do, if its communication takes as long."""
         return self._saved_alone(
             rank, odd, lambda alone: replace(self.plan, simulation=alone).without(shared=True)
         )
@@ -174,24 +174,24 @@ class JobTruth:
         return saved / len(typical)
 
     def _mean_latencies(self, rank: int, odd: Collection[int]) -> list[float]:
-        """The mean µs of each collective of a rank's typical step."""
+        """Return the mean µs of each collective of a rank's typical step."""
         latencies = [self._latencies(rank, number) for number in range(self.steps) if number not in odd]
         communicating = [each for each in latencies if each]  # gradients may be reduced in some steps only
         return [sum(each) / len(communicating) for each in zip(*communicating, strict=True)]
 
     def _latencies(self, rank: int, step: int) -> list[float]:
-        """The µs of each collective of a rank in one step."""
+        """Return the µs of each collective of a rank in one step."""
         programs = [self.plan.simulation.program_of(rank, number) for number in range(step + 1)]
         counts = [sum(isinstance(action, Collective) for action in program) for program in programs]
         spans = self._communicating(rank)[sum(counts[:-1]) : sum(counts)]
         return [span.end - span.start for span in spans]
 
     def without_named(self, name: str) -> float:
-        """The mean step without what has that name on any rank: kernels, host code, or data loading."""
+        """Return the mean step without what has that name on any rank: kernels, host code, or data loading."""
         return self._step(self.plan.without_named(name, self.plan.simulation))
 
     def saved_by_no_syncs(self, rank: int, odd: Collection[int]) -> float:
-        """What a rank alone saves per step if its host never waits for its device: the next step overlaps then."""
+        """Return what a rank alone saves per step if its host never waits for its device: steps overlap."""
         alone = self.plan.of_rank(rank, self._mean_latencies(rank, odd))
         typical_steps = [number for number in range(self.steps) if number not in odd]
         delays = [
@@ -228,58 +228,58 @@ class JobTruth:
         return sum(steps) / len(steps)
 
     def durations(self, rank: int) -> list[float]:
-        """The µs of each step of a rank."""
+        """Return the µs of each step of a rank."""
         return [span.end - span.start for span in self._spans(rank, "step")]
 
     def between(self, rank: int) -> float:
-        """The µs from a rank's first step to its last that are outside of steps."""
+        """Return the µs between a rank's first and last step that are outside of steps."""
         return sum(span.end - span.start for span in self._spans(rank, "between"))
 
     def typical(self, rank: int, odd: Collection[int]) -> float:
-        """The mean step of a rank without those that are odd."""
+        """Return the mean step of a rank without those that are odd."""
         durations = [time for number, time in enumerate(self.durations(rank)) if number not in odd]
         return sum(durations) / len(durations)
 
     def busy(self, rank: int, odd: Collection[int]) -> float:
-        """Time of a typical step in which a rank's device does anything."""
+        """Return the time of a typical step in which a rank's device does anything."""
         return self._exclusive(self._on_device(rank), [], rank, odd)
 
     def device_work(self, rank: int, odd: Collection[int]) -> float:
-        """Time of a typical step in which a rank's device computes or copies."""
+        """Return the time of a typical step in which a rank's device computes or copies."""
         return self._exclusive(self._computation(rank) + self._copies(rank), [], rank, odd)
 
     def copying(self, rank: int, odd: Collection[int]) -> float:
-        """Time of a typical step in which a device copies."""
+        """Return the time of a typical step in which a device copies."""
         return self._exclusive(self._copies(rank), [], rank, odd)
 
     def copies_alone(self, rank: int, odd: Collection[int]) -> float:
-        """Time of a typical step in which a device copies and does nothing else."""
+        """Return the time of a typical step in which a device copies and does nothing else."""
         others = self._computation(rank) + self._collectives(rank)
         return self._exclusive(self._copies(rank), others, rank, odd)
 
     def kernels_run(self, rank: int, odd: Collection[int]) -> float:
-        """Time of a typical step in which any kernel runs, of computation or communication."""
+        """Return the time of a typical step in which any kernel runs, of computation or communication."""
         return self._exclusive(self._computation(rank) + self._collectives(rank), [], rank, odd)
 
     def computation(self, rank: int, odd: Collection[int]) -> float:
-        """Time of a typical step in which a rank computes."""
+        """Return the time of a typical step in which a rank computes."""
         return self._exclusive(self._computation(rank), [], rank, odd)
 
     def communication(self, rank: int, odd: Collection[int]) -> float:
-        """Time of a typical step in which a rank is in a collective."""
+        """Return the time of a typical step in which a rank is in a collective."""
         return self._exclusive(self._collectives(rank), [], rank, odd)
 
     def idle_while(self, rank: int, kinds: Collection[str], odd: Collection[int]) -> float:
-        """Time of a typical step in which a rank's device idles while the host is in spans of these kinds."""
+        """Return the time of a typical step in which a device idles while its host is in spans of these kinds."""
         host = [(span.start, span.end) for kind in kinds for span in self._spans(rank, kind)]
         return self._exclusive(host, self._on_device(rank), rank, odd)
 
     def in_operators(self, rank: int, odd: Collection[int]) -> float:
-        """Time of a typical step in which a rank without a device computes."""
+        """Return the time of a typical step in which a rank without a device computes."""
         return self.idle_while(rank, ("host",), odd)
 
     def host_time(self, rank: int, name: str, odd: Collection[int]) -> float:
-        """Time of a typical step that the host spends in what has this name."""
+        """Return the time of a typical step that the host spends in what has this name."""
         spans = [(each.start, each.end) for each in self.job.spans[rank] if each.name == name]
         return self._exclusive(spans, [], rank, odd)
 
@@ -309,7 +309,7 @@ class JobTruth:
         return sum(times) / len(typical_steps)
 
     def kernel_shares(self, rank: int) -> dict[str, float]:
-        """The share of each name in the kernel time of the whole trace, collectives by their type."""
+        """Return the share of each name in the kernel time of the whole trace, collectives by their type."""
         times: dict[str, float] = {}
         for span in self.recorded.spans[rank]:
             if span.kind in ("kernel", "collective"):
@@ -317,12 +317,12 @@ class JobTruth:
         return {name: time / sum(times.values()) for name, time in times.items()}
 
     def waiting(self, rank: int, odd: Collection[int]) -> float:
-        """Time of a typical step in which a rank is in a collective, but neither computes nor moves data."""
+        """Return the time of a typical step that a rank is in a collective but neither computes nor moves data."""
         others = self._computation(rank) + self._copies(rank) + self._transfers(rank)
         return self._exclusive(self._collectives(rank), others, rank, odd)
 
     def waited_for(self, late: int) -> float:
-        """Time per step, of the found rank that waits longest, in collectives at which this one arrives last."""
+        """Return the longest time per step that a rank waits in collectives at which this one arrives last."""
         starts = {span.key: span.start for span in self._communicating(late)}
         waits = [
             sum(
@@ -336,11 +336,11 @@ class JobTruth:
         return max(waits, default=0.0) / self.steps
 
     def transfer(self, rank: int, odd: Collection[int]) -> float:
-        """Time of a typical step in which a rank moves data without computing."""
+        """Return the time of a typical step in which a rank moves data without computing."""
         return self._exclusive(self._transfers(rank), self._computation(rank) + self._copies(rank), rank, odd)
 
     def exposed(self, rank: int, odd: Collection[int]) -> float:
-        """Time of a typical step in which a rank is in a collective without computing or copying."""
+        """Return the time of a typical step in which a rank is in a collective without computing or copying."""
         return self._exclusive(self._collectives(rank), self._computation(rank) + self._copies(rank), rank, odd)
 
     def _exclusive(

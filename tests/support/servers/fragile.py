@@ -69,7 +69,7 @@ class Server:
         self.process.wait(PATIENCE)
 
     def get(self, route: str, *, method: str = "GET", **query: str) -> tuple[int, Any]:
-        """Status and body."""
+        """Return status and body."""
         request = urllib.request.Request(f"{self.url}{ROUTE}/{route}?{urlencode(query)}", method=method)
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:

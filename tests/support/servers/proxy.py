@@ -14,7 +14,7 @@ from tests.support.waiting import PATIENCE
 
 @contextmanager
 def proxy(address: str, prefix: str) -> Iterator[tuple[str, list[str]]]:
-    """Yields (address of the proxy with its prefix, the paths outside of it that were asked for)."""
+    """Yield (address of the proxy with its prefix, the paths outside of it that were asked for)."""
     outside: list[str] = []
 
     class ProxyHandler(BaseHTTPRequestHandler):
@@ -44,7 +44,7 @@ def proxy(address: str, prefix: str) -> Iterator[tuple[str, list[str]]]:
                 self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Nobody reads it."""
+            """Log nothing: nobody reads it."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), ProxyHandler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

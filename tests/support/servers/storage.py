@@ -62,7 +62,7 @@ def free_port() -> int:
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes] | None = None) -> None:
-    """Until something listens on a port of this machine."""
+    """Wait until something listens on a port of this machine."""
 
     def listens() -> bool:
         if process is not None and process.poll() is not None:

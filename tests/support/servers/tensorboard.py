@@ -24,7 +24,7 @@ UNCHANGED_POLL_S = 60.0
 
 @contextmanager
 def tensorboard(*arguments: str, cache: Path, poll: float = 0.5) -> Iterator[str]:
-    """Starts TensorBoard on a free port and yields its address; the process is gone afterwards.
+    """Start TensorBoard on a free port, and yield its address; the process is gone afterwards.
 
     poll  seconds from one listing of the folders to the next
     """
@@ -42,7 +42,7 @@ def tensorboard(*arguments: str, cache: Path, poll: float = 0.5) -> Iterator[str
 def start_tensorboard(
     command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None
 ) -> Iterator[str]:
-    """Runs what starts a TensorBoard and yields its address; all its processes are gone afterwards."""
+    """Run what starts a TensorBoard, and yield its address; all its processes are gone afterwards."""
     process = subprocess.Popen(
         command,
         stderr=subprocess.PIPE,

@@ -45,7 +45,7 @@ def answer(trace: Trace, what_if: str = "") -> CriticalPathPayload:
 
 
 def times(payload: CriticalPathPayload) -> dict[str, int]:
-    """Category -> us on the path."""
+    """Return category -> us on the path."""
     return {category.name: int(category.time_ns) // 1000 for category in payload.path.categories}
 
 

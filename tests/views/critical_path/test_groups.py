@@ -31,7 +31,7 @@ Shares = dict[str, tuple[float, float, float]]
 
 
 def shares(trace: Trace, params: PathGroupsParams) -> Shares:
-    """Title -> us on the host, on the device and in latencies."""
+    """Return title -> us on the host, on the device and in latencies."""
     answer = build_groups(trace, params)
     assert sum(row.time_ns for row in answer.rows) == answer.duration_ns
     assert all(row.time_ns == row.host_ns + row.device_ns + row.latency_ns for row in answer.rows)

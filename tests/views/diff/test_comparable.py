@@ -10,7 +10,7 @@ from torch_tb_profiler.views.diff.payload import DiffPayload
 
 
 def training(batch: int, width: int, us: float, seed: int, tokens: int = 1) -> Trace:
-    """Six steps: two layers forward and backward over `batch` samples, each product `us` long, and the weights."""
+    """Draw six steps: two layers forward and backward over `batch` samples, products of `us` each, and weights."""
     rows = batch * tokens
     ops = []
     for layer in range(2):
@@ -57,7 +57,7 @@ def test_equal_batches_are_compared_per_step() -> None:
 
 
 def steps(*factors: float) -> Trace:
-    """Steps of about 1 ms; the factors make some longer, in an operator of their own."""
+    """Draw steps of about 1 ms; the factors make some longer, in an operator of their own."""
     work = [Op("aten::layer", 400, [Op("aten::mm", 30, kernel=500)])]
     small = noise(3)
     return record(

@@ -18,7 +18,7 @@ from torch_tb_profiler.views._shared.text import plain
 
 @st.composite
 def branches(draw: Any) -> list[Op]:
-    """Five operators with random ones inside; names tell position and may repeat within a branch."""
+    """Generate five operators with random ones inside; names tell position and may repeat within a branch."""
 
     def tree(branch: int, depth: int) -> Op:
         name = f"aten::op{branch}_{draw(st.integers(0, 3))}_{depth}"

@@ -12,7 +12,7 @@ from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
 
 
 def view(kind: str, ranks: tuple[int, ...], us: float = 5000) -> DistributedPayload:
-    """Eight steps of four ranks; one of `ranks` is late in each."""
+    """Return the view of eight steps of four ranks; one of `ranks` is late in each."""
     delays = [Delay(kind, ranks[step % len(ranks)], us=us, steps=(step,)) for step in range(8)]
     return build(Simulation(ddp(4), steps=8, delays=delays, jitter=0.01).run().members(), NoParams())
 

@@ -17,14 +17,14 @@ SECOND = 10**9
 
 
 def odd_call(rank_calls: str = "all_gather", *, ranks: int = 4, lost: bool = False) -> JobDumps:
-    """Rank 1 calls that where the others call an all_reduce."""
+    """Let rank 1 make that call where the others call an all_reduce."""
     job = DrawnJob(ranks).call("all_reduce").call("all_reduce").call(rank_calls, [1], done=False)
     job.call("all_reduce", [rank for rank in range(ranks) if rank != 1], done=False)
     return (job.lose(1, 1) if lost else job).dumps()
 
 
 def first_message(*, earlier: bool) -> JobDumps:
-    """Rank 1 receives from rank 2, which has gone on; messages may have been exchanged before."""
+    """Let rank 1 receive from rank 2, which has gone on; messages may have been exchanged before."""
     job = DrawnJob(3)
     for _ in range(3 * earlier):
         job.message("send", 2, 1).message("recv", 1, 2).call("all_reduce")
@@ -54,7 +54,7 @@ def in_messages(unrecorded: bool) -> JobDumps:
 
 
 def members(job: DrawnJob, group: str, ranks: Sequence[int], named: bool) -> JobDumps:
-    """The dumps of a job, which may not name the members of a group."""
+    """Return the dumps of a job, which may not name the members of a group."""
     dumps = job.dumps()
     for file in dumps.files:
         assert file.dump is not None

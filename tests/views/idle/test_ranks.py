@@ -27,14 +27,14 @@ ALL = IdleParams()
 def answer(
     job: RecordedJob, rank: int, params: IdleParams = ALL, only: Sequence[int] | None = None
 ) -> IdlePayload:
-    """Idle time of a rank beside those of `only`, or of all."""
+    """Return the idle time of a rank beside those of `only`, or of all."""
     members = job.members(only)
     worker = next(member.worker for member in members if member.rank == rank)
     return build_with_ranks(build(job.trace(rank), params), worker, members, params)
 
 
 def reason(payload: IdlePayload) -> Text:
-    """Why nothing is known, which holds of all steps then."""
+    """Return why nothing is known, which holds of all steps then."""
     assert payload.communication is None
     assert all((step.waiting_ns, step.transfer_ns, step.waits_for) == (None, None, []) for step in payload.steps)
     return payload.reasons["waiting_ns"]

@@ -28,7 +28,7 @@ ON_ANOTHER_HOST = [frame("embedding", 40, "/opt/python/dist-packages/models/embe
 
 
 def peaking(*allocations: tuple[int, list[Any]], older: int = 0, oom: int | None = None) -> RecordedSnapshot:
-    """A snapshot whose history allocates (MiB, stack), in this order, and frees all of it again."""
+    """Return a snapshot whose history allocates (MiB, stack), in this order, and frees all of it again."""
     entries = [
         entry("alloc", size * MIB, number, stack, addr=BASE + number * 2**32)
         for number, (size, stack) in enumerate(allocations)

@@ -29,7 +29,7 @@ def read(value: Any) -> RecordedSnapshot:
 
 
 def history() -> dict[str, Any]:
-    """20 MiB of optimizer state from before the history, 8 freed in it; activations come and go."""
+    """Draw 20 MiB of optimizer state from before the history, 8 freed in it; activations come and go."""
     actions = [
         entry("alloc", 10 * MIB, 1, FORWARD, addr=BASE + 64 * MIB),
         entry("alloc", 30 * MIB, 12, OTHER, addr=BASE + 96 * MIB),

@@ -40,7 +40,7 @@ def both(job: RecordedJob, rank: int, only: Sequence[int] | None = None) -> tupl
 
 
 def union(intervals: Iterable[tuple[float, float]]) -> float:
-    """Length of the union, the slow way."""
+    """Return the length of the union, the slow way."""
     length, reached = 0.0, float("-inf")
     for start, end in sorted(intervals):
         length += max(0.0, end - max(start, reached))
