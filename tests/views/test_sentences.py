@@ -60,7 +60,7 @@ def one_and_many(sentence: str) -> bool:
 
 
 def no_share_above_the_whole(sentence: str) -> bool:
-    """Return whether no share exceeds the whole; changes of Diff have a sign, or are followed by what they mean."""
+    """Return whether no share exceeds the whole; changes of Diff have a sign, or what they mean behind them."""
     shares = re.findall(r"(?<![+\d,.])([\d,.]+)%(?!\) (?:slower|faster))", sentence)
     return all(float(share.replace(",", "")) <= 100 for share in shares)
 

@@ -258,7 +258,7 @@ def serial_copy(memory_kind: str, stream: int = 7, kernel: int = 5_000) -> Docum
 
 
 def offloaded(sent: int, to: str = "Pinned", update: int = 12) -> Document:
-    """Draw a `serial_copy` of 4000 bytes after an update of parameters; before, one of `sent` bytes to the host."""
+    """Draw a `serial_copy` of 4000 bytes after an update of parameters; first, one of `sent` bytes to the host."""
     content = serial_copy(to)
     content["traceEvents"][-2]["args"]["bytes"] = 4000
     sending = "gpu0 gpu_memcpy Memcpy~DtoH~(Device~->~Pinned) 8 2 stream=9 bytes={}"
