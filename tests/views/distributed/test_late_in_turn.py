@@ -82,3 +82,25 @@ def test_two_ranks_that_take_turns_are_not_called_balanced_where_one_is_late_onc
     payload = build(Simulation(ddp(2), steps=7, delays=delays).run().members(), NoParams())
     assert plain(payload.headline).startswith("Ranks take turns being late: in 7 of 7 steps, one of 2 is late by")
     assert "chance" not in plain(payload.explanation)
+
+
+@pytest.mark.parametrize(("times", "is_turn"), [((0, 1, 0, 0, 1, 0), True), ((0, 1, 0, 0, 0, 0), False)])
+def test_two_ranks_take_turns_if_neither_is_late_in_over_two_thirds_of_the_steps(
+    times: tuple[int, ...], is_turn: bool
+) -> None:
+    delays = [
+        Delay("larger", rank, factor=1.5 + rank, steps=tuple(i for i, each in enumerate(times) if each == rank))
+        for rank in range(2)
+    ]
+    payload = build(Simulation(ddp(2, 1), steps=6, delays=delays).run().members(), NoParams())
+    said = "Ranks take turns being late: in 6 of 6 steps, one of 2 is late by"
+    assert plain(payload.headline).startswith(said) == is_turn
+
+
+def test_two_ranks_of_which_one_is_hardly_late_are_said_to_differ() -> None:
+    """Rank 0 is late by 8% of a step in four of seven, which may be chance; that they differ is none."""
+    delays = [Delay("host", 0, us=800, steps=(0, 2, 4, 6)), Delay("host", 1, us=400, steps=(1, 3, 5))]
+    payload = build(Simulation(ddp(2), steps=7, delays=delays).run().members(), NoParams())
+    assert plain(payload.headline).startswith(
+        "No rank is a clear straggler, but differences between the ranks cost "
+    )

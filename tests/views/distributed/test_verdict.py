@@ -107,6 +107,20 @@ def test_a_kernel_that_is_late_once_is_named_and_not_the_call_that_waits_for_it(
     assert re.search(r"Rank 1 is late once: in step 3, by \d+\.\d+ ms, mostly in gemm\.", sentences(payload))
 
 
+@pytest.mark.parametrize(("us", "is_said"), [(20_000, True), (3000, False)])
+def test_a_rank_that_is_late_once_is_told_beside_a_straggler_if_anybody_waits_for_it(
+    us: float, is_said: bool
+) -> None:
+    delays = [Delay("host", 1, us=5000), Delay("frame", 2, us=us, steps=(2,))]
+    payload = build(
+        Simulation(simulated_ddp(4, overlap=False), steps=8, delays=delays).run().members(), NoParams()
+    )
+    said = sentences(payload)
+    assert said.startswith("Rank 1 is a straggler: ")
+    assert (f"Rank 2 is late once: in step 3, by {us / 1000:.1f} ms, mostly in " in said) == is_said
+    assert ("Rank 2" in said) == is_said
+
+
 def test_a_delay_of_many_ranks_is_said_to_be_of_no_few() -> None:
     """Three of eight: without one or two of them the others wait for the third."""
     delays = [Delay("host", rank, us=5000) for rank in (2, 5, 6)]

@@ -31,6 +31,10 @@ MIN_LATENESS_RATIO = 3.0
 MIN_LATE_RANKS = 3
 """Fewest ranks that are late in turn; with two ranks both."""
 
+MAX_SHARE_OF_ONE, MAX_SHARE_OF_TWO = 0.5, 2 / 3
+"""No rank is late in a larger share of these steps: of two ranks, one has to be late in half of them or more, and
+often in four of six."""
+
 MIN_NAMED_SHARE = 0.5
 """What the late ranks do is named if it makes up this share of their extra time."""
 
@@ -76,7 +80,7 @@ def find_late_in_turn(
     if (
         count < max(MIN_LATE_STEPS, MIN_LATE_SHARE * len(is_late))
         or ranks < min(MIN_LATE_RANKS, len(excess))
-        or 2 * times_late.max() > count + (len(excess) == 2)
+        or times_late.max() > (MAX_SHARE_OF_TWO if len(excess) == 2 else MAX_SHARE_OF_ONE) * count
     ):
         return None
     late = first[is_late]

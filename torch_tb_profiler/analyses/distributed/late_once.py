@@ -156,17 +156,28 @@ def _lacks_collectives(job: DistributedJob) -> Bool:
     return lacks
 
 
-def find_late_once(job: DistributedJob, work: WorkWindows, step_ns: float) -> tuple[LateOnce, ...]:
-    """Return the ranks whose lateness in few steps stands out, latest first; `step_ns`: of a typical step."""
+def find_late_once(
+    job: DistributedJob, work: WorkWindows, step_ns: float, stragglers: Sequence[int] = ()
+) -> tuple[LateOnce, ...]:
+    """Return the ranks whose lateness in few steps stands out, latest first.
+
+    step_ns     of a typical step
+    stragglers  ranks that are late in most steps: for another one nobody waits in steps in which these are as late
+    """
     numbers = np.flatnonzero(_communicating_steps(job)[:-1])
     late = np.where(_lacks_collectives(job), 0.0, np.maximum(excess_by_step(job, work), 0.0))[:, numbers]
     if late.size == 0 or late.shape[1] < MIN_STEPS:
         return ()
+    others = np.delete(np.arange(len(late)), list(stragglers))
+    hidden = late[list(stragglers)].max(axis=0, initial=0.0)
+    late = late[others]
     found = []
-    for member in find_events(late, max(MIN_EVENT_SHARE * step_ns, 1.0)):
-        few = numbers[_in_few_steps(late[member])]
-        names = tuple(job.steps[code] for code in few.tolist())
-        found.append(LateOnce(member, names, len(job.steps), int(late[member].max())))
+    for row in find_events(late, max(MIN_EVENT_SHARE * step_ns, 1.0)) if len(others) else ():
+        few = _in_few_steps(late[row])
+        if (late[row, few] < hidden[few]).any():
+            continue
+        names = tuple(job.steps[code] for code in numbers[few].tolist())
+        found.append(LateOnce(int(others[row]), names, len(job.steps), int(late[row].max())))
     return tuple(found)
 
 

@@ -91,7 +91,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
                where the verdict is unknown, and where more than `ranks` have slower devices, which explain them
     possible   the ranks that would be named if their lateness did not vary so much that it may be chance
     imbalance  if uneven: ns per step that the differences between all ranks cost, with no few ranks causing most
-             of it; None if that is not worth naming
+             of it, or with `possible` ones that may do so by chance; None if that is not worth naming
     communication  of the other ranks, None if unknown
     causes   why those of `ranks` are late of which it is known, in their order
     cost_is_limit  `suspect` costs at most that: ranks are missing, or it passes messages on, whose cost the replay
@@ -192,7 +192,8 @@ def judge_ranks(
             longest = min(longest, float(costs.longer[list(suspect.members)].sum()))
         suspect = msgspec.structs.replace(suspect, cost=max(suspect.cost, longest))
     named = tuple(row for row in rows if suspect is not None and row.member in suspect.members)
-    once = find_late_once(comparison.job, costs.all_work, _mean_step_duration(comparison))
+    late_members = suspect.members if suspect else ()
+    once = find_late_once(comparison.job, costs.all_work, _mean_step_duration(comparison), late_members)
     possible = None if suspect else _longest_working(costs, min_cost)
     if possible is not None and not _recurs(comparison, costs, possible):
         possible = None
@@ -213,6 +214,9 @@ def judge_ranks(
         # What one rank does on its host can't be given to another, so only work of the devices is split.
         imbalance = max(costs.imbalance, costs.at_times) if uneven is None else costs.even_split
         imbalance = imbalance if imbalance >= min_cost else None
+    elif not (suspect or uncertain or once) and costs.at_times >= min_cost:
+        # What it costs that others are late where this one isn't is no chance, even if it may be that this one is.
+        imbalance = max(costs.imbalance, costs.at_times)
     if not (suspect or uncertain) and hidden and absent_limit >= (imbalance or 0.0):
         return StragglerVerdict(
             "unknown",
@@ -221,7 +225,6 @@ def judge_ranks(
             missing_cost=missing_cost,
             slower_devices=find_slower_devices(comparison.job),
         )
-    once = tuple(each for each in once if all(row.member != each.member for row in named))
     explained = [name_late_once(comparison, costs.all_work, each) for each in once[:MAX_EXPLAINED_EVENTS]]
     once = (*explained, *once[MAX_EXPLAINED_EVENTS:])
     causes = _find_causes(comparison, suspect, named, activities) if suspect else ()

@@ -11,7 +11,11 @@ from torch_tb_profiler.analyses.distributed.heat_map import lateness_by_step
 from torch_tb_profiler.analyses.distributed.late_once import has_odd_steps
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import RankTime, Straggler, StragglerActivity
-from torch_tb_profiler.analyses.distributed.verdict import CommunicationShare, StragglerVerdict
+from torch_tb_profiler.analyses.distributed.verdict import (
+    MAX_EXPLAINED_EVENTS,
+    CommunicationShare,
+    StragglerVerdict,
+)
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import agree, plural, share_base
 from torch_tb_profiler.view import Members
@@ -27,6 +31,7 @@ from torch_tb_profiler.views._shared.job.names import MAX_NAMED_RANKS, has_steps
 from torch_tb_profiler.views._shared.job.verdict import (
     costliest_rank_sentence,
     coverage_sentence,
+    late_once_sentences,
     missing_suspects_sentence,
     rank_differences_sentence,
 )
@@ -86,6 +91,7 @@ def explanation(members: Members[RankSummary], verdict: StragglerVerdict) -> Tex
         _communication_sentence(comparison, verdict.communication, verdict.ranks) if verdict.communication else (),
         slower_devices_sentence(comparison, slower) if is_late and slower is not None else (),
         *(cause_sentence(comparison, cause, time_base(comparison)) for cause in _different_causes(verdict)),
+        *(late_once_sentences(comparison, verdict.once[:MAX_EXPLAINED_EVENTS]) if is_late else ()),
         coverage_sentence(members),
         missing_suspects_sentence(members) if is_late else (),
     )

@@ -125,6 +125,11 @@ def late_once_sentence(comparison: RankComparison, once: LateOnce) -> Text:
     )
 
 
+def late_once_sentences(comparison: RankComparison, once: Sequence[LateOnce]) -> list[Text]:
+    """Say it of several ranks."""
+    return [late_once_sentence(comparison, each) for each in once]
+
+
 def coverage_sentence(members: Members[RankSummary]) -> Text:
     """Say how many ranks of the job are compared and which aren't; nothing if all are, or while they are read."""
     coverage = members_coverage(members)
@@ -300,7 +305,7 @@ def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerd
     costliest = verdict.costliest
     if verdict.once:
         # The headline says it of the latest one.
-        others = [late_once_sentence(comparison, each) for each in verdict.once[1:MAX_EXPLAINED_EVENTS]]
+        others = late_once_sentences(comparison, verdict.once[1:MAX_EXPLAINED_EVENTS])
         return sentences(*others, _cost_of_late_once(comparison, verdict))
     if costliest is None:
         return text("No delay is attributed to any rank.")
