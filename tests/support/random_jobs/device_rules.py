@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.support.random_jobs.rules import BASE, NUMBER, SHARE, Check, Context, first_reason, us
+from tests.support.random_jobs.rules import BASE, NUMBER, SHARE, Check, Context, first_reason, ratio, us
 
 
 def _idle(context: Context) -> float:
@@ -82,6 +82,18 @@ def _judge_waiting_copies(match: re.Match[str], context: Context) -> str | None:
     return context.at_least(us(match["time"]), most, "idle or copying")
 
 
+def _judge_copies_of_ranks(match: re.Match[str], context: Context) -> str | None:
+    """Check what of the job's path is copies: no path has more than all ranks copy."""
+    plan, truth, time = context.plan, context.truth, us(match["time"])
+    everyone = sum(truth.copying(rank, context.odd_of(rank)) for rank in plan.present)
+    return first_reason(
+        None if plan.kind == "copies" else "nothing is copied",
+        None if 1 < int(match["ranks"]) <= len(plan.present) else f"{len(plan.present)} ranks copy",
+        context.at_least(time, everyone, "what all ranks copy"),
+        context.close(ratio(match["share"]) * truth.step, time, "that share"),
+    )
+
+
 def _judge_drained_by(match: re.Match[str], context: Context) -> str | None:
     spans = context.truth.recorded.spans[context.rank]
     names = {span.name for span in spans if span.kind in ("sync", "call")}
@@ -105,6 +117,11 @@ DEVICE_RULES: tuple[tuple[str, Check], ...] = (
         rf"For (?P<time>{NUMBER}) of {BASE}, copies from pageable memory to the GPU \((?P<count>\d+) in the "
         r"trace\) run without overlapping compute\.",
         _judge_pageable,
+    ),
+    (
+        rf"Copies of (?P<ranks>\d+) ranks take (?P<time>{NUMBER}) of that path per step together, "
+        rf"(?P<share>{SHARE})\.",
+        _judge_copies_of_ranks,
     ),
     (rf"Copy from pinned memory: saves up to (?P<gain>{NUMBER}),.*", _judge_copy_advice),
     (rf"Use non-blocking copies: saves up to (?P<gain>{NUMBER}),.*", _judge_overlap_advice),

@@ -79,7 +79,7 @@ _SHARED_NAMES = {
     "host": SHARED_OPERATOR,
     "loading": r"data load|loads? data|DataLoader|[Ll]oader",
     "allocator": "calls that allocate or free driver memory",
-    "copies": "copies from pageable memory|wait for copies",
+    "copies": r"copies from pageable memory|wait for copies|Copies of \d+ ranks take",
 }
 """What all ranks do -> what names it."""
 

@@ -9,7 +9,16 @@ from tests.analyses.overview.kernel_calls import H100, SM90, STEP, events, produ
 from tests.analyses.overview.kernel_calls import SYNC as SYNC_OF_STEP
 from tests.support.claims import Claim, ReadSentences, launched, read_sentences, repeat
 from tests.support.random_jobs.surfaces import found_texts
-from tests.support.simulation.simulator import Delay, Simulation, ddp, with_idle_stage
+from tests.support.simulation.simulator import (
+    Action,
+    Copy,
+    Delay,
+    SimulatedKernel,
+    Simulation,
+    ddp,
+    pipeline,
+    with_idle_stage,
+)
 from tests.support.traces import event, read
 from tests.views.critical_path.test_beside import answers, faster_network
 from tests.views.critical_path.test_roofline import ROOF_US, answer
@@ -67,6 +76,12 @@ def stalling(*ranks: int) -> Simulation:
     """Return a job of two collectives per step; these ranks are late at the first, the second shows its time."""
     delays = [Delay("host", rank, us=4_000) for rank in ranks]
     return Simulation(ddp(4, 2, overlap=False), steps=5, delays=delays, syncs=True)
+
+
+def passing(action: Action) -> Simulation:
+    """Return a pipeline of which each stage does something for its first batch."""
+    programs = [[*program[:3], action, *program[3:]] for program in pipeline(3, 3)]
+    return Simulation(programs, syncs=True)
 
 
 def path_of_job(simulation: Simulation, only: Sequence[int] | None = None) -> ReadSentences:
@@ -384,6 +399,20 @@ CLAIMS = [
         path_of_job(job(Delay("host", 2, us=50_000, steps=(2,)))),
         "it is as late in every step",
         path_of_job(job(Delay("host", 2, us=50_000))),
+    ),
+    Claim(
+        "Copies of {ranks} take {time} of that path per {noun} together, {share}.",
+        r"Copies of 3 ranks take 60\d µs of that path per step together, 4\.\d%\.",
+        path_of_job(passing(Copy(200))),
+        "kernels take it",
+        path_of_job(passing(SimulatedKernel("cast", 200))),
+    ),
+    Claim(
+        "Copies of {ranks} take {time} of that path per {noun} together, {share}.",
+        r"Copies of 3 ranks take ",
+        path_of_job(passing(Copy(200))),
+        "each stage has enough of them to tell by itself",
+        path_of_job(passing(Copy(600))),
     ),
 ]
 

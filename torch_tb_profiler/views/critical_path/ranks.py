@@ -57,17 +57,16 @@ def build(members: Members[RankPath], params: JobPathParams) -> JobPathPayload:
     # is missing.
     complete = members_coverage(summaries).complete
     is_elsewhere = not complete and (len(comparison.sources) == 1 or verdict.reason in ("absent", "missing"))
+    is_known, noun, vary = not (count_unread(summaries) or is_elsewhere), job_noun(comparison), None
+    if has_odd_steps(comparison.job):
+        vary = path.steps
     return JobPathPayload(
-        headline=()
-        if count_unread(summaries) or is_elsewhere
-        else words.job_headline(
-            ranks,
-            duration,
-            job_noun(comparison),
-            path.steps if has_odd_steps(comparison.job) else None,
-            complete=complete,
+        headline=words.job_headline(ranks, duration, noun, vary, complete=complete) if is_known else (),
+        explanation=sentences(
+            words.copies_sentence(ranks, duration, noun) if is_known and vary is None else (),
+            verdict_headline(summaries, verdict),
+            coverage_sentence(summaries),
         ),
-        explanation=sentences(verdict_headline(summaries, verdict), coverage_sentence(summaries)),
         duration_ns=duration,
         steps=path.steps,
         ranks=ranks,

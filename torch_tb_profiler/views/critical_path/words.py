@@ -36,6 +36,9 @@ _MAJORITY = 0.5
 _MIN_CHANGE = 0.005
 """A smaller change, as a share of the step, isn't mentioned."""
 
+_MIN_COPIES_SHARE = 0.02
+"""Copies of several ranks are told from this share of the job's path on, as of a step those of one rank are."""
+
 _MIN_RANK_WAIT_SHARE = 0.02
 """From this share of the path on, waiting for other ranks absorbs what a rank's own work would save."""
 
@@ -455,6 +458,24 @@ def job_headline(
             steps=plural(vary, noun),
         )
     return text("{finding}, including {parts} per {noun}.", finding=finding, parts=parts, noun=noun)
+
+
+def copies_sentence(ranks: Sequence[RankOnPath], duration_ns: float, noun: str) -> Text:
+    """Say what copies of several ranks take of the job's path together; nothing if one alone takes enough to tell.
+
+    A stage of a pipeline waits for the copies of those before it, of which its own file shows nothing.
+    """
+    times = [each.time_ns for rank in ranks for each in rank.categories if each.name == "copy"]
+    few = _MIN_COPIES_SHARE * duration_ns
+    if sum(times) < few or max(times, default=0.0) >= few:
+        return ()
+    return text(
+        "Copies of {ranks} take {time} of that path per {noun} together, {share}.",
+        ranks=plural(len(times), "rank"),
+        time=format_duration(sum(times)),
+        noun=noun,
+        share=format_ratio(sum(times) / duration_ns),
+    )
 
 
 def _path_part(category: PathCategory, steps: int) -> str:
