@@ -360,8 +360,12 @@ def test_a_rank_saves_no_more_than_its_step(rank: int) -> None:
     _, payload = both(job, rank)
     average, verdict = payload.average, judge(job)
     assert average is not None and verdict.suspect is not None
-    # Each sum of waits is longer than the step, as messages are awaited side by side.
-    assert 20_000_000 < verdict.suspect.cost <= 1.001 * average.duration_ns
+    # Each sum of waits is longer than the step, as messages are awaited side by side; the work takes 20 ms longer.
+    assert (
+        0.99 * simulation.cost_us()
+        <= verdict.suspect.cost / 1000
+        <= min(1.03 * 20_000, average.duration_ns / 1000)
+    )
     [advice] = [each for each in payload.recommendations if each.id == "straggler"]
     assert advice.gain_ns is not None
     assert 0 < advice.gain_ns <= average.duration_ns
