@@ -187,14 +187,14 @@ CLAIMS = [
         products(1.25),
     ),
     Claim(
-        "Kernels up to twice as fast (within their roofline) would save {saved}.",
+        "Kernels up to twice as fast (within their roofline) would save {most}{saved}.",
         r"Kernels up to twice as fast \(within their roofline\) would save",
         products(1.25),
         "they take more than twice their roofline",
         products(2.5),
     ),
     Claim(
-        "Kernels and copies up to twice as fast (kernels within their roofline) would save {saved}.",
+        "Kernels and copies up to twice as fast (kernels within their roofline) would save {most}{saved}.",
         r"Kernels and copies up to twice as fast \(kernels within their roofline\) would save",
         copies_and_products(2_000),
         "copies take next to no time",
@@ -219,14 +219,14 @@ CLAIMS = [
         BUSY,
     ),
     Claim(
-        "{work} twice as fast would save {saved}.",
+        "{work} twice as fast would save {most}{saved}.",
         r"Kernels and copies twice as fast would save 4\.\d+ ms\.",
         steps(launched("gemm", 20, 4_000, 10), COPY, SYNC),
         "there are no copies",
         BUSY,
     ),
     Claim(
-        "{work} twice as fast would save {saved}.",
+        "{work} twice as fast would save {most}{saved}.",
         r"Kernels twice as fast would save 4\.50 ms\.",
         BUSY,
         "the host takes as long anyway",

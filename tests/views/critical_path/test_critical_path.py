@@ -95,6 +95,7 @@ def test_without_a_recorded_wait_for_communication_what_ifs_are_bounds(call: str
     gpu0  kernel        gemm                  101  50  correlation=3 stream=7
     """)
     assert answer(trace).path.saves_at_most == bounded
+    assert ("would save at most" in plain(answer(trace).explanation)) == bounded
     assert not answer(draw(HOST_BOUND)).path.saves_at_most
 
 

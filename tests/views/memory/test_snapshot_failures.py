@@ -250,3 +250,10 @@ def test_the_peak_is_that_of_live_allocations_whichever_free_is_recorded() -> No
         peak = shown_failure({"segments": [draw_segment([(1, None)])], "device_traces": [entries]}).peak
         assert peak is not None and (peak.bytes, peak.entry, peak.time_us) == (15, 1, 2)
         assert [(site.frames[0].function, site.bytes) for site in peak.sites] == [(None, 10), ("_init_group", 5)]
+
+
+def test_what_would_be_available_is_less_than_what_was_asked_for_as_shown_too() -> None:
+    oom = entry("oom", 74 * GIB * MIB, 5, FORWARD, device_free=70 * GIB * MIB - 20 * MIB)
+    value = {"segments": [draw_segment([(4 * GIB, STEP)])], "device_traces": [[oom]]}
+    remedies = [plain(each) for each in shown_failure(value, device_bytes=75 * GIB * MIB).oom[0].remedies]
+    assert "Request less at once: if this process freed everything else, 73.9 GiB would be available." in remedies

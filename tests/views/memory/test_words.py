@@ -8,6 +8,7 @@ from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import Text, plain
 from torch_tb_profiler.views.memory.build import build
 from torch_tb_profiler.views.memory.payload import MemoryDeviceEntry
+from torch_tb_profiler.views.memory.words import timeline_headline
 
 GPU = [{"id": 0, "name": "A100", "totalGlobalMem": 10 * 2**20}]
 
@@ -206,3 +207,10 @@ def test_names_of_a_trace_are_text() -> None:
     sentence = device("115 GPU0 a 2097152 2097152 2097152", hostile).headline
     assert "{share}<img>&q=1 allocated 2.00 MiB" in plain(sentence)
     assert links(sentence)["{share}<img>&q=1"] == "memory?device=GPU+0&q=%7Bshare%7D%3Cimg%3E%26q%3D1"
+
+
+def test_the_most_that_a_small_timeline_has_in_use_is_rounded_up() -> None:
+    """600,000 B are 585.9 KiB."""
+    for size, said in ((600_000, "No more than 586 KiB are"), (600_100, "No more than 587 KiB are")):
+        assert plain(timeline_headline(["parameter"], [size], size)).startswith(said)
+    assert plain(timeline_headline(["parameter"], [3_147_000], 3_147_000)).startswith("Memory peaks at 3.00 MiB")

@@ -250,7 +250,7 @@ CLAIMS = [
     ),
     Claim(
         "Even {chunk} prompt tokens push an iteration past {limit}, so smaller chunks only spread the wait.",
-        r"Even 64 prompt tokens push an iteration past 1\.53 ms, so smaller chunks only spread the wait\.",
+        r"Even 64 prompt tokens push an iteration past 1\.52 ms, so smaller chunks only spread the wait\.",
         served(SLOW_PROMPTS),
         "a prompt token costs a fortieth",
         served(QUICK_PROMPTS),

@@ -14,16 +14,19 @@ from tests.support.traces import BUSY_HOST, draw
 from tests.support.views import ask
 from tests.views.serving.claims import in_parts
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
+from torch_tb_profiler.analyses.serving.advice import ServingAdvice
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.cli.screens.screen import plain as shown_text
 from torch_tb_profiler.cli.screens.serving import lay_out
 from torch_tb_profiler.view import NoParams
+from torch_tb_profiler.views._shared.serving import serving_facts
 from torch_tb_profiler.views._shared.text import first_sentence, plain, text
 from torch_tb_profiler.views.overview import ranks as beside_ranks
 from torch_tb_profiler.views.overview.advice import build_recommendation
 from torch_tb_profiler.views.overview.build import build as overview
 from torch_tb_profiler.views.overview.rule_words import RULE_WORDS
 from torch_tb_profiler.views.serving.build import TAB, build
+from torch_tb_profiler.views.serving.words import advice_row
 
 HEALTHY = Workload()
 LOADS = {
@@ -248,3 +251,13 @@ def test_serving_and_overview_say_the_same_of_an_average_iteration() -> None:
     steps = re.findall(r"of an? ([\d.]+ ms) iteration", read_sentences("serving", trace))
     average = ask(trace, "overview")["average"]["duration_ns"]
     assert steps and {*steps} == {format_duration(average)}
+
+
+@pytest.mark.parametrize(
+    ("chunk", "said"),
+    [(832, "would keep an iteration under 1.52 ms"), (0, "push an iteration past 1.51 ms")],
+)
+def test_a_limit_is_rounded_to_the_side_on_which_it_holds(chunk: int, said: str) -> None:
+    facts = serving_facts(serve(HEALTHY)[0])
+    assert facts is not None
+    assert said in plain(advice_row(ServingAdvice("chunk_prefill", chunk=chunk, limit_ns=1_514_900), facts).detail)

@@ -330,14 +330,15 @@ def explanation(
             parts.append(text("Kernels run at their roofline, so they can't be notably faster."))
         elif path.attainable_ns is not None:
             template = (
-                "Kernels and copies up to twice as fast (kernels within their roofline) would save {saved}."
+                "Kernels and copies up to twice as fast (kernels within their roofline) would save {most}{saved}."
                 if _copies_matter(path)
-                else "Kernels up to twice as fast (within their roofline) would save {saved}."
+                else "Kernels up to twice as fast (within their roofline) would save {most}{saved}."
             )
-            parts.append(text(template, saved=format_duration(saved)))
+            parts.append(text(template, **_saving(path, saved)))
         else:
             work = "Kernels and copies" if _copies_matter(path) else "Kernels"
-            parts.append(text("{work} twice as fast would save {saved}.", work=work, saved=format_duration(saved)))
+            template = "{work} twice as fast would save {most}{saved}."
+            parts.append(text(template, work=work, **_saving(path, saved)))
     if explained < MIN_EXPLAINED_SHARE:
         parts.append(text("This is uncertain: {reason}.", reason=_unexplained_starts(explained)))
     return sentences(*parts)
@@ -365,6 +366,13 @@ def _copies_matter(path: PathSummary) -> bool:
 def _step_time(path: PathSummary, ns: float) -> str:
     """Format the time of a changed step; "at best" it is this, so it isn't rounded up."""
     return format_duration(ns, "down" if path.saves_at_most else "half")
+
+
+def _saving(path: PathSummary, ns: float) -> dict[str, str]:
+    """Return what is saved, "at most" where the step is so long only "at best"."""
+    if path.saves_at_most:
+        return {"most": "at most ", "saved": format_duration(ns, "up")}
+    return {"most": "", "saved": format_duration(ns)}
 
 
 def _condition(path: PathSummary) -> str:

@@ -353,10 +353,11 @@ def timeline_headline(categories: Sequence[str], peak_sizes: Sequence[int], peak
     if peak <= 0:
         return text("The timeline records no memory in use.")
     size, category = max(zip(peak_sizes, categories, strict=True), key=lambda pair: pair[0])
-    lead = "Memory peaks at {peak}" if peak >= MIN_HEADLINE_BYTES else "No more than {peak} are in use at any time"
+    is_small = peak < MIN_HEADLINE_BYTES
+    lead = "No more than {peak} are in use at any time" if is_small else "Memory peaks at {peak}"
     return text(
         lead + "; {share} of it is {category}.",
-        peak=format_bytes(peak),
+        peak=format_bytes(peak, "up" if is_small else "half"),
         share=format_ratio(size / peak),
         category=category,
     )

@@ -173,12 +173,12 @@ def _payoff(advice: ServingAdvice, facts: ServingFacts) -> Text:
                 "Even {chunk} prompt tokens push an iteration past {limit}, so smaller chunks only spread the "
                 "wait.",
                 chunk=str(CHUNK_STEP),
-                limit=format_duration(advice.limit_ns),
+                limit=format_duration(advice.limit_ns, "down"),
             )
         return text(
             "Chunks of {chunk} prompt tokens would keep an iteration under {limit} of {device} time.",
             chunk=f"{advice.chunk:,}",
-            limit=format_duration(advice.limit_ns),
+            limit=format_duration(advice.limit_ns, "up"),
             device=facts.device,
         )
     if advice.kind == "larger_batch":

@@ -236,7 +236,7 @@ def _remedies(
             if failure.size > reachable and not elsewhere:
                 yield text(
                     "Request less at once: if this process freed everything else, {size} would be available.",
-                    size=format_bytes(reachable),
+                    size=format_bytes(reachable, "down"),
                 )
             by_code = {CATEGORIES.index(name): size for name, size in categories.items()}
             for code, size in by_code.items():
@@ -246,7 +246,7 @@ def _remedies(
                 yield text(
                     "Look for other processes with `nvidia-smi`: if the GPU has more than {size}, they hold the "
                     "rest.",
-                    size=format_bytes(reachable),
+                    size=format_bytes(reachable, "up"),
                 )
             if failure.size <= reachable or elsewhere:
                 yield text(
