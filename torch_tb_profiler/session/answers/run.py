@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -139,6 +140,8 @@ class RunAnswers:
             # Summaries are many small objects, none of which is garbage.
             with without_gc():
                 yield
+                if self._files.own_process:
+                    gc.freeze()  # a command ends soon: a search through all of them would find nothing
         finally:
             allow_huge_pages(True)
             if not self._files.own_process:
