@@ -108,7 +108,7 @@ _AUTOGRAD_PROCESSES = {"CPU functions": Kind.CPU_OP, "CUDA functions": Kind.KERN
 def event_kinds(trace: Trace) -> npt.NDArray[np.int8]:
     """Return the Kind of every event, int8[n], whatever its phase."""
     table = np.array([KIND_BY_CATEGORY.get(text.lower(), Kind.UNKNOWN) for text in trace.strings] + [0], np.int8)
-    kind = table[trace.events.category]
+    kind = table.take(trace.events.category)
     by_process = np.array(
         [_AUTOGRAD_PROCESSES.get(str(thread.pid), Kind.UNKNOWN) for thread in trace.threads] + [0], np.int8
     )
@@ -119,7 +119,8 @@ def event_kinds(trace: Trace) -> npt.NDArray[np.int8]:
         in_category = np.array([*(text.lower() == category for text in trace.strings), False])
         if in_category.any():
             has_prefix = np.array([*(text.startswith(prefixes) for text in trace.strings), False])
-            kind[in_category[trace.events.category] & has_prefix[trace.events.name]] = kind_by_name
+            rows = np.flatnonzero(in_category.take(trace.events.category))
+            kind[rows[has_prefix.take(trace.events.name.take(rows))]] = kind_by_name
     marks = name_mask(trace.strings, is_lightning_mark)
     if marks.any():  # old Kineto has them in the category of operators
         kind[marks[trace.events.name] & (kind == Kind.CPU_OP)] = Kind.ANNOTATION

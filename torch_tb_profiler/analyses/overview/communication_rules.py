@@ -69,8 +69,8 @@ def stage_messages(trace: Trace) -> tuple[int, ...]:
     size = np.maximum(operations.bytes_in, operations.bytes_out)
     known = (operations.timing == TimingSource.DEVICE) & (size != ABSENT)
     receives, sends = known & (kind == "recv"), known & (kind == "send")
-    neighbors = np.intersect1d(operations.source[receives], operations.target[sends])
-    if not job_kind(trace).training or not (neighbors != ABSENT).any():
+    neighbors = set(operations.source[receives].tolist()) & set(operations.target[sends].tolist())
+    if not job_kind(trace).training or not neighbors - {ABSENT}:
         return ()
     return tuple(np.flatnonzero(receives | sends).tolist())
 

@@ -16,7 +16,6 @@ be told from another one, or if its interval is too wide to be of use.
 from __future__ import annotations
 
 from itertools import combinations
-from statistics import NormalDist
 from typing import NamedTuple
 
 import msgspec
@@ -403,6 +402,8 @@ def _non_negative(data: Float64, target: Float64, weights: Float64) -> Float64:
 
 def student_quantile(probability: float, freedom: int) -> float:
     """Return the quantile of Student's t with `freedom` >= 3, by Cornish and Fisher's expansion."""
+    from statistics import NormalDist  # takes 4 ms to import, and few traces serve
+
     z = NormalDist().inv_cdf(probability)
     first = (z**3 + z) / (4 * freedom)
     second = (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)

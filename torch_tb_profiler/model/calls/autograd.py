@@ -109,8 +109,8 @@ def _engine_around(trace: Trace, rows: Int32, engine: Int32) -> Int32:
 
 def _links_by_flow(trace: Trace) -> BackwardLinks:
     events = trace.events
-    codes = [code for code, text in enumerate(trace.strings) if text in BACKWARD_FLOWS]
-    flow = np.isin(events.category, np.array(codes, np.int32)) & (events.start != ABSENT) & (events.id != ABSENT)
+    is_backward = name_mask(trace.strings, BACKWARD_FLOWS.__contains__)
+    flow = is_backward.take(events.category) & (events.start != ABSENT) & (events.id != ABSENT)
     begins, finishes = (
         np.flatnonzero(flow & (events.phase == ord("s"))),
         np.flatnonzero(flow & (events.phase == ord("f"))),

@@ -172,6 +172,8 @@ def _has_metadata(trace: Trace) -> Bool:
 
 def _matches(trace: Trace, pattern: re.Pattern[str], which: Bool) -> Bool:
     """Return bool[n]: those of the events in `which` whose name matches."""
-    names = trace.events.name
-    matches: Bool = which & name_mask(trace.strings, pattern.search, names[which])[names]
+    rows = np.flatnonzero(which)
+    names = trace.events.name.take(rows)
+    matches = np.zeros(len(trace), np.bool_)
+    matches[rows] = name_mask(trace.strings, pattern.search, names).take(names)
     return matches

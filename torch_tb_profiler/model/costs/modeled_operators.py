@@ -25,7 +25,7 @@ def owning_operators(trace: Trace, operators: Int32) -> tuple[Int32, Bool]:
     operators  int32[k]  the operator that made each launch, NO_CODE if none did; its owner is NO_CODE, too
     """
     around = enclosing_operators(trace)
-    family = _operator_families(trace)[trace.events.name]
+    family = _operator_families(trace).take(trace.events.name)
     owner = _innermost_modeled(operators, around, family >= 0)
     wrappers = _find_wrappers(distinct(owner[owner >= 0]), around, family)
     owner = np.where((owner < 0) | np.isin(owner, wrappers), operators, owner).astype(np.int32)

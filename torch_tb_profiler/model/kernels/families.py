@@ -144,9 +144,12 @@ def family_codes(trace: Trace) -> npt.NDArray[np.int8]:
     kind = event_kinds(trace)
     kernel = kind == Kind.KERNEL
     by_name = np.full(len(trace.strings) + 1, FAMILIES.index("other"), np.int8)
-    for code in distinct_codes(trace.events.name[kernel]):
+    rows = np.flatnonzero(kernel)
+    names = trace.events.name.take(rows)
+    for code in distinct_codes(names):
         by_name[code] = FAMILIES.index(family_of_name(trace.strings[code]))
-    family = np.where(kernel, by_name[trace.events.name], NO_FAMILY).astype(np.int8)
+    family = np.full(len(trace), NO_FAMILY, np.int8)
+    family[rows] = by_name.take(names)
     family[is_communication_kernel(trace)] = FAMILIES.index("communication")
     copies_and_memsets = [device_kind for device_kind in DEVICE_KINDS if device_kind != Kind.KERNEL]
     family[np.isin(kind, copies_and_memsets)] = FAMILIES.index("memory")

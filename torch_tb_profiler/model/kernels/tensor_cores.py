@@ -121,11 +121,14 @@ ELIGIBLE_OPERATORS = frozenset(
 def uses_tensor_cores(trace: Trace) -> npt.NDArray[np.int8]:
     """Return TC_YES, TC_NO, or TC_UNKNOWN for kernels, int8[n], by their names; TC_NO for other events."""
     vendor = device_kind(trace)
-    kernel = event_kinds(trace) == Kind.KERNEL
+    rows = np.flatnonzero(event_kinds(trace) == Kind.KERNEL)
+    names = trace.events.name.take(rows)
     by_name = np.full(len(trace.strings) + 1, TC_UNKNOWN, np.int8)
-    for code in distinct_codes(trace.events.name[kernel]):
+    for code in distinct_codes(names):
         by_name[code] = tensor_core_verdict(trace.strings[code], vendor)[0]
-    return np.where(kernel, by_name[trace.events.name], TC_NO).astype(np.int8)
+    verdict = np.full(len(trace), TC_NO, np.int8)
+    verdict[rows] = by_name.take(names)
+    return verdict
 
 
 def tensor_core_verdict(name: str, vendor: str) -> tuple[int, str]:
@@ -154,5 +157,5 @@ def _first_match(rules: tuple[tuple[str, re.Pattern[str]], ...], text: str) -> s
 def eligible_operators(trace: Trace) -> Bool:
     """Return which events are operators that could use Tensor Cores, bool[n], by name."""
     by_name = name_mask(trace.strings, ELIGIBLE_OPERATORS.__contains__)
-    eligible: Bool = (event_kinds(trace) == Kind.CPU_OP) & by_name[trace.events.name]
+    eligible: Bool = (event_kinds(trace) == Kind.CPU_OP) & by_name.take(trace.events.name)
     return eligible
