@@ -70,3 +70,18 @@ def test_kernels_that_outlast_the_host_of_a_trace_without_steps_can_be_faster() 
     assert int(recorded_spans(trace).mean_ns[0]) == 510_000
     assert what_if_step_time(trace, "device", 50) == 260_000
     assert what_if_step_time(trace, "device", 100) < 60_000
+
+
+def test_without_the_allocator_nothing_waits_for_the_device_in_its_calls() -> None:
+    """The host waits for 3.9 ms until memory is free, and works for 4 ms then."""
+    trace = draw("""
+        host user_annotation ProfilerStep#1 0 9010
+        host cuda_runtime cudaLaunchKernel 10 5 correlation=1
+        gpu0 kernel first 20 3980 correlation=1
+        host cuda_runtime cudaFree 100 3910
+        host cpu_op aten::tokenize 4010 3990
+        host cuda_runtime cudaLaunchKernel 8000 5 correlation=2
+        gpu0 kernel second 8010 990 correlation=2
+        host cuda_runtime cudaDeviceSynchronize 8100 905
+    """)
+    assert what_if_step_time(trace, "allocator", 100) == pytest.approx(9_010_000 - 3_910_000, abs=30_000)

@@ -155,8 +155,10 @@ def parse_target(trace: Trace, target: str) -> WhatIfTarget:
     else:
         rows = _slices_of_target(trace, kind, name)
         if len(rows):
-            ascending = slices_by_start(trace, target)
-            return _target_of(trace, rows=rows, host=_host_time_between_points(trace, ascending))
+            host = _host_time_between_points(trace, slices_by_start(trace, target))
+            # Without the calls that free memory nothing waits for the device, as they do.
+            edges = np.isin(graph.edges.call, rows if kind == "allocator" else ())
+            return _target_of(trace, rows=rows, host=host, edges=edges)
     raise NotFoundError(f"the trace has no {target!r}")
 
 
