@@ -30,13 +30,14 @@ TOKENS, WIDTH, LAYERS = (256, 4096, 8) if ON_GPU else (1, 256, 2)
 VOCABULARY = 1_000
 DELAY_S = 0.02
 SMALL_OPERATORS = 2_000
+COPIES = "kernel:Memcpy HtoD (Pageable -> Device)" if ON_GPU else "operator:aten::copy_"
 
 CAUSES = [
     Planted("slow_loader", "data_loading", "load a batch in no time"),
     Planted("host_delay", "operator:tokenize", "no Python loop between two operators"),
     Planted("small_operators", "operator:aten::add_", f"one operator instead of {SMALL_OPERATORS:,} small ones"),
     Planted("lock", "wait", "a result that is there when it is needed"),
-    Planted("copies", "operator:aten::copy_", "no copies of 64 MB"),
+    Planted("copies", COPIES, "no copies of 64 MB"),
 ]
 if ON_GPU:
     CAUSES += [
