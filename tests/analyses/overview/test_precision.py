@@ -7,7 +7,7 @@ import pytest
 from tests.analyses.overview.advice_traces import get_advice, measure_share
 from tests.analyses.overview.kernel_calls import H100, STEP, SYNC, events
 from tests.model.work.operator_events import FLOAT
-from tests.support.traces import read
+from tests.support.traces import event, read
 from torch_tb_profiler.analyses.overview.finding import Advice
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.overview.advice import build_recommendation
@@ -60,3 +60,37 @@ def test_an_unknown_roof_bounds_nothing_and_is_said() -> None:
     found = find_advice(4096, 4096, 4096, 3_000, device="Card")
     assert found is not None and measure_share(found) * 10_000 == pytest.approx(3_000)
     assert "The roofline of these products is unknown; where memory limits them" in text_of(found)
+
+
+def replayed(*kernels: str, device: str = "NVIDIA H100 80GB HBM3") -> Advice | None:
+    """Return the advice on a graph that replays these kernels, of a millisecond each."""
+    graph = [event("host cuda_runtime cudaGraphLaunch 10 5 correlation=9")]
+    for number, name in enumerate(kernels):
+        graph.append(event(f"gpu0 kernel k {20 + 1_000 * number} 999 correlation=9") | {"name": name})
+    return get_advice(read([STEP, SYNC, *graph], deviceProperties=[{**H100, "name": device}]), "mixed_precision")
+
+
+SGEMM = "void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>(cutlass_80_simt_sgemm_256x128::Params)"
+XMMA = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4"
+TF32 = "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x256x32_warpgroupsize2x1x1_execute_segment_k_off_kernel"
+
+
+def test_products_that_a_graph_replays_are_known_by_the_names_of_their_kernels() -> None:
+    found = replayed(SGEMM, XMMA, TF32)
+    assert found is not None and measure_share(found) * 10_000 == pytest.approx(2 * 999)
+    assert "save up to" in text_of(found) and "roofline of these products is unknown" in text_of(found)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        TF32,
+        "nvjet_sm90_tst_128x256_64x4_2x1_v_bz_coopA_TNN",
+        "void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4, 4, false>(float)",  # by a vector
+        "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int, float)",
+        "void cutlass::Kernel2<cutlass_80_simt_dgemm_128x64_8x5_nn_align1>(cutlass_80_simt_dgemm::Params)",
+    ],
+)
+def test_other_replayed_kernels_gain_nothing_from_tensor_cores(kernel: str) -> None:
+    assert replayed(kernel) is None
+    assert replayed(SGEMM, device="NVIDIA GeForce GTX 1650") is None

@@ -209,7 +209,7 @@ def _product_name(name: str, parts: KernelIdentifiers, family: str) -> str:
     role = _ROLE.search(text)
     direction = ("forward", "dgrad", "wgrad")[int(role.lastindex or 1) - 1] if role else ""
     operation = f"conv {direction}".strip() if family == "convolution" else "GEMM"
-    kind = number_type(text) or _blas_type(text)
+    kind = product_type(text)
     head = " ".join(part for part in (operation, kind, size, operand_layout(text)) if part)
     built_by = " ".join(part for part in (library, gpu_architecture(text)) if part)
     return ", ".join(part for part in (head, built_by, alignment(text)) if part)
@@ -255,6 +255,11 @@ def _function_based_name(parts: KernelIdentifiers) -> str:
     function = _CLUTTER.sub("", function).strip("_") or function
     kind = number_type(parts.arguments)
     return f"{function} {kind}" if kind and kind not in function else function
+
+
+def product_type(text: str) -> str:
+    """Return the number type that a matrix product computes with, "" if its name doesn't say."""
+    return number_type(text) or _blas_type(text)
 
 
 def number_type(text: str) -> str:

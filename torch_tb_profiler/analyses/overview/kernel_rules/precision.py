@@ -15,13 +15,17 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
     recorded_shapes,
     times_after_share,
 )
+from torch_tb_profiler.analyses.overview.kernel_rules.products import path_and_arguments
 from torch_tb_profiler.analyses.shared.attainable import are_memory_bound, roofline_shares
 from torch_tb_profiler.analyses.shared.grouping import input_shape_codes
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.devices import DeviceInfo, devices
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
+from torch_tb_profiler.model.kernels.short_names import product_type
 from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, eligible_operators, uses_tensor_cores
 from torch_tb_profiler.model.kinds import Kind, event_kinds
-from torch_tb_profiler.model.trace import Int32, Trace
+from torch_tb_profiler.model.origins.replays import replayed_mask
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes
 from torch_tb_profiler.model.work.operator_work import operator_work
 
 MIN_UNIT_SHARE = 0.1
@@ -38,20 +42,22 @@ def find_missing_mixed_precision(trace: Trace) -> Iterator[Finding]:
 
     What goes is their time beyond the roofline with Tensor Cores. Products bound by memory as they are have none,
     however slow: another unit moves no fewer bytes. Those far below the roofline that they have now are too small
-    for any unit, and have none either. Where the FLOPs or the peaks are unknown, it may be all of their time.
+    for any unit, and have none either. Where the FLOPs or the peaks are unknown, it may be all of their time: so
+    it is of products that a graph replays, which only the names of their kernels show.
     """
     capable = [device for device in devices(trace) if device.kind == "CUDA" and _has_tensor_cores(device)]
     if len(capable) < len(devices(trace)) or not capable:
         return
     links = device_links(trace)
-    candidates = (event_kinds(trace)[links.rows] == Kind.KERNEL) & (links.operator >= 0)
+    candidates = event_kinds(trace)[links.rows] == Kind.KERNEL
     rows, operators = links.rows[candidates], links.operator[candidates]
-    idle_cores = eligible_operators(trace)[operators] & (uses_tensor_cores(trace)[rows] == TC_NO)
-    idle_cores &= _in_float32(trace, operators)
+    named = eligible_operators(trace)[operators] & (operators >= 0) & _in_float32(trace, operators)
+    idle_cores = named | (replayed_mask(trace)[candidates] & _are_float32_products(trace, rows))
+    idle_cores &= uses_tensor_cores(trace)[rows] == TC_NO
     case: Literal["tf32", "fp16"] = "tf32" if min(map(compute_capability, capable)) >= (8, 0) else "fp16"
     now, then = roofline_shares(trace, rows), roofline_shares(trace, rows, case)
     idle_cores &= ~(now < MIN_UNIT_SHARE) & ~are_memory_bound(trace, rows)
-    mine, operators, then = rows[idle_cores], operators[idle_cores], then[idle_cores]
+    mine, operators, then, named = (each[idle_cores] for each in (rows, operators, then, named))
     if len(mine) == 0:
         return
     unknown = float(trace.events.duration[mine][np.isnan(then)].sum() / max(trace.events.duration[mine].sum(), 1))
@@ -62,10 +68,21 @@ def find_missing_mixed_precision(trace: Trace) -> Iterator[Finding]:
         mine,
         on_device=True,
         case=case,
-        place=_unaligned_shapes(trace, mine, operators, TENSOR_CORE_MULTIPLES[case]),
+        place=_unaligned_shapes(trace, mine[named], operators[named], TENSOR_CORE_MULTIPLES[case]),
         value=unknown or None,
         event=int(mine[np.argmax(trace.events.duration[mine])]),
     )
+
+
+def _are_float32_products(trace: Trace, rows: Int32) -> Bool:
+    """Return bool[k]: kernels whose names say that they multiply matrices in float32, and not by vectors."""
+    product = family_codes(trace)[rows] == FAMILIES.index("matrix product")
+    float32 = np.zeros(len(trace.strings) + 1, np.bool_)
+    for code in distinct_codes(trace.events.name[rows[product]]):
+        name = trace.strings[code]
+        float32[code] = product_type(path_and_arguments(name)) == "fp32" and "gemv" not in name.lower()
+    mask: Bool = product & float32[trace.events.name[rows]]
+    return mask
 
 
 def _unaligned_shapes(trace: Trace, rows: Int32, operators: Int32, multiple: int) -> str:

@@ -72,7 +72,7 @@ def _unaligned_mask(trace: Trace, rows: Int32) -> Bool:
     """Return bool[k]: the name shows loads of less than LOAD_BYTES, and a size of the inputs is why."""
     least = np.zeros(len(trace.strings) + 1, np.int64)
     for code in distinct_codes(trace.events.name[rows]):
-        text = _path_and_arguments(trace.strings[code])
+        text = path_and_arguments(trace.strings[code])
         width = _WIDTHS.get(number_type(text), 0)
         elements = int(alignment(text).removeprefix("align") or 0)
         if 0 < elements * width < LOAD_BYTES:
@@ -101,11 +101,12 @@ def _use_old_kernels_only(trace: Trace, rows: Int32) -> bool:
 
 def _generation(name: str) -> int:
     """Return the major compute capability that a kernel was compiled for, 0 if its name doesn't say."""
-    spelled = gpu_architecture(_path_and_arguments(name))
+    spelled = gpu_architecture(path_and_arguments(name))
     number = re.fullmatch(r"sm(\d+)\d", spelled)
     return int(number[1]) if number else _GENERATIONS.get(spelled, 0)
 
 
-def _path_and_arguments(name: str) -> str:
+def path_and_arguments(name: str) -> str:
+    """Return what a kernel's name says of its code and its types, without the types of its parameters."""
     parts = parse_identifiers(name)
     return f"{parts.path} {parts.arguments}"
