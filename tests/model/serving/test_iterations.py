@@ -109,6 +109,7 @@ def test_draft_and_verification_are_one_iteration_and_idle_steps_are_none() -> N
         """)
     )
     assert mine.host_start.tolist() == [0, 100_000] and len(mine.idle_labels) == 1
+    assert mine.speculative and mine.drafts is None  # how many tokens are verified isn't recorded
 
 
 def test_why_a_trace_has_no_iterations() -> None:

@@ -168,6 +168,17 @@ def test_kernels_alone_set_no_pace_while_the_device_pauses_between_them() -> Non
     assert "so kernels and the short pauses between them set the pace." in headline
 
 
+def test_requests_whose_drafts_are_verified_say_nothing_of_the_tokens_that_are_accepted() -> None:
+    """Each verification yields a token or more per request: 2,000 tokens/s would be the least, not the rate."""
+    label = "host  user_annotation  step[{}~bs=2]  {}  900"
+    for name, known in (("DECODE", True), ("VERIFY", False), ("TARGET_VERIFY", False)):
+        trace = draw("\n".join(label.format(name, start) for start in range(0, 12_000, 1000)))
+        shown = build(trace, NoParams())
+        assert (shown.rates.output_tokens_per_s is not None) == known
+        assert ("The engine generates" in plain(shown.headline)) == known
+        assert (shown.rates.between_tokens_median_ns is not None) == known
+
+
 def test_drafts_are_no_generated_tokens_and_leave_the_time_between_tokens_unknown() -> None:
     label = "host  user_annotation  step[VERIFY~bs=2~g_sq=8~g_sk=64~g_sqsq=32~g_sqsk=256]  {}  900"
     trace = draw("\n".join(label.format(start) for start in range(0, 12_000, 1000)))

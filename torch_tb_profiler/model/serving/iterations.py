@@ -67,7 +67,8 @@ class ServingIterations(msgspec.Struct, frozen=True):
     recomputed       int64[k] tokens of preempted requests that are computed again; part of prompt_tokens
     graph            int8[k] 1 one graph replay is nearly all of it, 0 it isn't, NO_CODE no device work
     owner            int32[n] iteration of each device event, NO_CODE for all others
-    drafts           tokens go through the model per decoding request; 1.0 without speculative decoding
+    drafts           tokens go through the model per decoding request; 1.0 without speculative decoding, None where
+                     the labels name drafts without counting them
     idle_labels      int32[j] rows of labels that say that no request is there
     thread           code of the thread that runs the engine's loop
     other_threads    codes of threads that run engines of their own, whose work isn't counted here
@@ -96,7 +97,7 @@ class ServingIterations(msgspec.Struct, frozen=True):
     recomputed: Int64
     graph: Int8
     owner: Int32
-    drafts: float
+    drafts: float | None
     idle_labels: Int32
     thread: int
     other_threads: tuple[int, ...]
@@ -107,7 +108,7 @@ class ServingIterations(msgspec.Struct, frozen=True):
     @property
     def speculative(self) -> bool:
         """Return whether requests put more than one token into an iteration."""
-        return self.drafts > 1.0
+        return self.drafts is None or self.drafts > 1.0
 
 
 @derived

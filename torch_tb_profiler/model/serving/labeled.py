@@ -52,7 +52,7 @@ class EngineBatches(msgspec.Struct, frozen=True):
     starts, ends  int64[k] ns on the host
     counts        int64[k] by each of COUNTS
     recomputed    int64[k] tokens of preempted requests that are computed again; part of prompt_tokens
-    drafts        tokens go through the model per decoding request
+    drafts        tokens go through the model per decoding request; None where labels name drafts, but count none
     idle_labels   int32[j] rows of labels that say that no request is there
     others        codes of further threads with labels: other engines of this process, or views of this one
     owner         int32[n] iteration of each device event, NO_CODE for others; None: by the time of its launch
@@ -66,7 +66,7 @@ class EngineBatches(msgspec.Struct, frozen=True):
     ends: Int64
     counts: dict[str, Int64]
     recomputed: Int64
-    drafts: float
+    drafts: float | None
     idle_labels: Int32
     owner: Int32 | None
     others: tuple[int, ...] = ()
@@ -168,7 +168,7 @@ def _from_groups(
         ends=end[keep],
         counts=counts,
         recomputed=recomputed,
-        drafts=drafts,
+        drafts=None if drafts == 1.0 and (part > 0).any() else drafts,
         idle_labels=event[is_idle],
         owner=None,
     )

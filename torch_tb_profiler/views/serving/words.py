@@ -10,7 +10,7 @@ from torch_tb_profiler.views._shared.serving import ServingFacts
 from torch_tb_profiler.views._shared.text import Text, sentences, text
 from torch_tb_profiler.views.serving.payload import AdviceRow
 
-DRAFTS = "with speculative decoding the labels count drafts, not the accepted tokens"
+DRAFTS = "with speculative decoding the labels count requests or drafts, not the accepted tokens"
 
 _PHASE_TEXTS = {"prefill": "prefill only", "decode": "decode only", "mixed": "mixed", None: "of unknown phase"}
 
