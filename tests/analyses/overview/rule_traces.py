@@ -203,7 +203,7 @@ RULES: dict[tuple[str, str], Three] = {
     ),
     ("unfused_attention", "fallback"): Three(
         draw_kernels(*attention(), more=[FUSED]),
-        draw_kernels(*attention(scores=1024), more=[FUSED]),
+        draw_kernels(*attention(), more=[{**FUSED, "name": "aten::scaled_dot_product_attention"}]),
         draw_kernels(*attention()),
     ),
     ("elementwise_chains", ""): Three(

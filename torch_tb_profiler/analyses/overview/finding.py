@@ -41,7 +41,7 @@ class Finding(msgspec.Struct, frozen=True):
     passes     time that passes anyway: the part of `during` that it covers is no gain
     rows       calls or device work that the advice is about, where a replay needs them
     on_device  `during` is device work, which only counts where the host waits for it
-    calls      operators whose time on the host the advice saves, too: then it counts in any case
+    host       time of the host that the advice saves beside that of a device: then the host need not wait for it
     of_all_steps  `during` is in odd steps: what it costs is a mean over all complete steps but the first
     case       which case of the rule applies
     subject    name of the cause, "" if it has none; place: the user's frame around it
@@ -57,7 +57,7 @@ class Finding(msgspec.Struct, frozen=True):
     passes: Intervals = NO_INTERVALS
     rows: Int32 = NO_ROWS
     on_device: bool = False
-    calls: Int32 = NO_ROWS
+    host: Intervals = NO_INTERVALS
     of_all_steps: bool = False
     case: str = ""
     subject: str = ""

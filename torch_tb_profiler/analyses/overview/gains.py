@@ -146,7 +146,11 @@ def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
                 ns = min(ns, _mean_ns(trace, finding.during))
         if not target.device.any():
             ns = min(ns, most)
-        found.append(Gain(min(ns, _most_overlapped(trace, finding)), gain.measured_ns, "what_if"))
+        ns = min(ns, _most_overlapped(trace, finding))
+        if len(finding.host.starts) and _waits_in_each_step(trace) and gain.ns > ns:
+            found.append(gain)  # what the host does beside takes no longer than the device
+            continue
+        found.append(Gain(ns, gain.measured_ns, "what_if"))
     return found
 
 
@@ -266,9 +270,8 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             | "contention"
         ):
             target = device_work_target(trace, finding.rows, finding.during)
-            if len(finding.calls):
-                host = host_time_target(trace, event_intervals(trace, finding.calls))
-                target = merge_targets([target, host])
+            if len(finding.host.starts):
+                target = merge_targets([target, host_time_target(trace, finding.host)])
         case _:
             return None
     if target is None or not (target.host.any() or target.device.any() or target.edges.any()):
@@ -342,12 +345,15 @@ def _waits_in_each_step(trace: Trace) -> bool:
 
 def _needs_waiting_host(finding: Finding) -> bool:
     """Return whether the advice shortens work on a device, and nothing on the host."""
-    return finding.on_device and len(finding.calls) == 0
+    return finding.on_device and len(finding.host.starts) == 0
 
 
 def _alone_ns(trace: Trace, finding: Finding) -> float:
     """Return the time that the advice is about while nothing else runs, mean ns per typical step."""
-    alone = subtract(finding.during, finding.passes)
+    goes = finding.during
+    if len(finding.host.starts):
+        goes = union(goes, subtract(finding.host, device_busy(trace)))
+    alone = subtract(goes, finding.passes)
     if finding.of_all_steps:
         return total(alone) / max(int(steps(trace).complete.sum()) - 1, 1)
     return _mean_ns(trace, alone)

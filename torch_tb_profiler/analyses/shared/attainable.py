@@ -34,7 +34,12 @@ def are_memory_bound(trace: Trace, rows: Int32) -> Bool:
 
 
 def attainable_ns(
-    trace: Trace, calls: Int64, *, matrix_type: str = "", moved_bytes: float | None = None
+    trace: Trace,
+    calls: Int64,
+    *,
+    matrix_type: str = "",
+    moved_bytes: float | None = None,
+    flops_share: float = 1.0,
 ) -> Float64:
     """Return the least ns that changed work takes, NaN where it is unknown.
 
@@ -42,6 +47,7 @@ def attainable_ns(
 
     matrix_type  their FLOPs run in the matrix units with this number type, where one is given
     moved_bytes  what that kernel reads and writes
+    flops_share  of the arithmetic of the calls, which that kernel does
     """
     done, times = operator_work(trace), roofline_times(trace, "")
     if not matrix_type and moved_bytes is None:
@@ -60,7 +66,7 @@ def attainable_ns(
         return attainable
     if len(calls) == 0 or len(distinct_numbers(device)) > 1:
         return np.array([np.nan])
-    merged: Float64 = np.maximum(compute.sum(), memory[:1])
+    merged: Float64 = np.maximum(flops_share * compute.sum(), memory[:1])
     return merged
 
 

@@ -410,9 +410,10 @@ RULE_WORDS = {
     ("unfused_attention", "fallback"): RuleWords(
         "Give attention inputs that a fused kernel supports",
         "scaled_dot_product_attention runs {count} times in the trace as a matmul, a softmax and another matmul: "
-        "no fused kernel supports its inputs. A fused kernel at peak speed would save up to {gain} of {base}.",
-        f"scaled_dot_product_attention falls back to single operators, which cost {_COST} beyond the same "
-        "products without memory traffic for the scores",
+        "no fused kernel supports its inputs, or none is enabled. A fused kernel at peak speed would save up to "
+        "{gain} of {base}.",
+        f"scaled_dot_product_attention falls back to single operators, which cost {_COST}, forward and backward, "
+        "beyond the same products in 16 bits, half of the pairs of tokens and no memory traffic for the scores",
         "the head size, the mask or the dtype must stay.",
         "with torch.nn.attention.sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION): ...  # warns why it can't",
     ),

@@ -4,6 +4,10 @@ forward     bmm(q, k) --|scale --|_softmax --|dropout --|bmm(p, v) --|
 backward    bmm, bmm --|_softmax_backward_data --|bmm, bmm --|
 
 A fused kernel does the same arithmetic and moves all but the scores: no faster than either takes at the peaks.
+Where scores may be masked, it may leave out those above the diagonal; of float32 it may make products in TF32.
+
+`scaled_dot_product_attention` without a fused kernel also casts, scales and masks, forward and backward. All of
+that goes, and a fused kernel for 16-bit inputs may take its place.
 """
 
 from __future__ import annotations
@@ -16,15 +20,19 @@ import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import Finding
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
+    host_times,
     other_device_work,
     parse_input_shapes,
     times_after_share,
 )
 from torch_tb_profiler.analyses.shared.attainable import attainable_ns
 from torch_tb_profiler.base.arrays import distinct
-from torch_tb_profiler.model.calls.calltree import enclosing_operators
+from torch_tb_profiler.base.intervals import Intervals, union
+from torch_tb_profiler.model.calls.autograd import backward_tasks
+from torch_tb_profiler.model.calls.calltree import enclosing_rows
 from torch_tb_profiler.model.costs.models import built_in_cost_model
-from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.kinds import Kind, event_intervals, rows_of_kind
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, name_mask, rows_mask
 from torch_tb_profiler.model.work.operator_work import operator_work
 from torch_tb_profiler.model.work.ownership import WorkOwners
 
@@ -32,6 +40,15 @@ FORWARD, BACKWARD = "aten::_softmax", "aten::_softmax_backward_data"
 PRODUCTS = ("aten::bmm", "aten::baddbmm")
 FALLBACK = "aten::_scaled_dot_product_attention_math"
 """What `scaled_dot_product_attention` runs where no fused kernel takes its inputs."""
+
+WIDTHS = {"bf16": 2, "fp16": 2, "tf32": 4, "fp32": 4}
+"""Bytes of an element of the types that fused kernels take."""
+
+UNMASKED = {FORWARD, *PRODUCTS, "aten::mul", "aten::mul_", "aten::div", "aten::div_", "aten::copy_"}
+"""Operators of attention whose scores all count: of backward, none says so."""
+
+CAUSAL_SHARE = 0.5
+"""Of the pairs of tokens, those that a causal mask leaves."""
 
 Shape = tuple[int, ...]
 
@@ -44,40 +61,107 @@ class _Product(NamedTuple):
     out: Shape
 
 
+class _Part(NamedTuple):
+    """What a fused kernel replaces: time of the host, device work, and the share of that which remains."""
+
+    host: Intervals
+    events: Int32
+    share: float
+
+
 def find_unfused_attention(trace: Trace) -> Iterator[Finding]:
     """Find the time of attention beyond a fused kernel at peak, where the peaks are known."""
-    own = operator_work(trace).owners
-    if not _softmax_mask(own).any():
+    if not _softmax_mask(operator_work(trace).owners).any():
         return
-    order = _in_order(trace)
-    place = np.empty(len(order) + 1, np.int64)
-    place[order], place[-1] = np.arange(len(order)), -1
-    owner = place[own.call]  # of each device event the place of its call in the order
-    by_owner = np.argsort(owner, kind="stable")
-    cases: dict[str, list[tuple[Int32, np.ndarray]]] = {"operators": [], "fallback": []}
-    seen: dict[tuple[int, ...], float | None] = {}
+    fallbacks = _fallbacks(trace)
+    parts = [part for each in fallbacks if (part := _fallback_part(trace, each)) is not None]
+    if parts:
+        yield _finding(trace, "fallback", parts)
+    parts = list(_operator_parts(trace, {call for each in fallbacks for call in each.calls.tolist()}))
+    if parts:
+        yield _finding(trace, "operators", parts)
+
+
+def _part(trace: Trace, calls: Int64, host: Intervals, fused_ns: float) -> _Part:
     done = operator_work(trace)
+    share = min(1.0, fused_ns / max(1, int(done.device[calls].sum())))
+    return _Part(host, done.owners.events[np.isin(done.owners.call, calls)], share)
+
+
+def _operator_parts(trace: Trace, excluded: set[int]) -> Iterator[_Part]:
+    """Yield attention that a program spells out, but for calls that belong to a fallback."""
+    order, signature = _in_order(trace), operator_work(trace).signature
+    seen: dict[tuple[int, ...], float | None] = {}
     for at, first, last in _candidates(trace, order):
         calls = order[first : last + 1]
-        key = tuple(done.signature[calls].tolist())
+        if not excluded.isdisjoint(calls.tolist()):
+            continue
+        key = tuple(signature[calls].tolist())
         if key not in seen:
             seen[key] = _fused_ns(trace, order, at, first, last)
         fused = seen[key]
-        if fused is None:
-            continue
-        low, high = np.searchsorted(owner[by_owner], [first, last + 1])
-        rows = own.events[by_owner[low:high]]
-        share = min(1.0, fused / max(1, int(done.device[calls].sum())))
-        case = "fallback" if _is_inside(trace, int(own.calls[order[at]]), FALLBACK) else "operators"
-        cases[case].append((rows, np.full(len(rows), share)))
-    for case, parts in cases.items():
-        if parts:
-            yield _finding(trace, case, parts)
+        if fused is not None:
+            yield _part(trace, calls, host_times(trace, calls, np.zeros(len(calls), np.int64)), fused)
 
 
-def _finding(trace: Trace, case: str, parts: list[tuple[Int32, np.ndarray]]) -> Finding:
-    rows, share = np.concatenate([each for each, _ in parts]), np.concatenate([each for _, each in parts])
-    longest = max(parts, key=lambda part: int(trace.events.duration[part[0]].sum()))[0]
+class _Fallback(NamedTuple):
+    """A `scaled_dot_product_attention` without a fused kernel.
+
+    calls  of `operator_work`, forward and backward
+    rows   of its operator, and of the tasks of its backward pass
+    """
+
+    calls: Int64
+    rows: Int32
+
+
+def _fallbacks(trace: Trace) -> list[_Fallback]:
+    """Return every `scaled_dot_product_attention` that runs as single operators."""
+    rows = rows_of_kind(trace, Kind.CPU_OP)
+    rows = rows[name_mask(trace.strings, FALLBACK.__eq__)[trace.events.name[rows]]]
+    if len(rows) == 0:
+        return []
+    tasks, calls = backward_tasks(trace), operator_work(trace).owners.calls
+    around = np.append(enclosing_rows(trace, rows_mask(trace, rows)), NO_CODE)
+    around[rows] = rows
+    of_task = np.full(len(trace) + 1, NO_CODE, np.int64)
+    of_task[tasks.rows] = around[tasks.forward]
+    differentiates = of_task[enclosing_rows(trace, rows_mask(trace, tasks.rows))[calls]]
+    of_call = np.where(around[calls] >= 0, around[calls], differentiates)
+    return [
+        _Fallback(
+            np.flatnonzero(of_call == row), np.append(tasks.rows[of_task[tasks.rows] == row], row).astype(np.int32)
+        )
+        for row in rows.tolist()
+    ]
+
+
+def _fallback_part(trace: Trace, fallback: _Fallback) -> _Part | None:
+    """Return a fallback as a part; None without products whose inputs and peaks are known."""
+    done, calls = operator_work(trace), fallback.calls
+    products = calls[name_mask(done.owners.names, PRODUCTS.__contains__)[done.owners.name[calls]]]
+    shapes = [_product(trace, done.owners, int(call)) for call in products]
+    largest = max((math.prod(shape) for each in shapes if each is not None for shape in each), default=0)
+    outside = sum(
+        math.prod(shape)
+        for each in shapes
+        if each is not None
+        for shape in each
+        if math.prod(shape) < largest  # not scores
+    )
+    for type_ in ("bf16", "fp16"):
+        (fused,) = attainable_ns(
+            trace, products, matrix_type=type_, moved_bytes=2.0 * outside, flops_share=CAUSAL_SHARE
+        ).tolist()
+        if not math.isnan(fused) and None not in shapes:
+            return _part(trace, calls, event_intervals(trace, fallback.rows), float(fused))
+    return None
+
+
+def _finding(trace: Trace, case: str, parts: list[_Part]) -> Finding:
+    rows = np.concatenate([part.events for part in parts])
+    share = np.concatenate([np.full(len(part.events), part.share) for part in parts])
+    longest = max(parts, key=lambda part: int(trace.events.duration[part.events].sum())).events
     start = trace.events.start[longest]
     return Finding(
         "unfused_attention",
@@ -85,6 +169,7 @@ def _finding(trace: Trace, case: str, parts: list[tuple[Int32, np.ndarray]]) -> 
         other_device_work(trace, rows),
         distinct(rows),
         on_device=True,
+        host=union(*(part.host for part in parts)),
         case=case,
         value=len(parts),
         event=int(longest[np.argmin(start)]),
@@ -160,11 +245,17 @@ def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> flo
         for shape in each
         if not _same(shape, scores)
     )
-    width = _width(trace, calls)
-    if width is None:
+    type_ = _type(trace, calls)
+    if type_ not in WIDTHS:
         return None
-    (fused,) = attainable_ns(trace, calls, moved_bytes=outside * width).tolist()
-    return None if math.isnan(fused) else fused
+    moved = float(outside * WIDTHS[type_])
+    names = {done.owners.names[done.owners.name[call]] for call in order[first : last + 1].tolist()}
+    share = 1.0 if names <= UNMASKED else CAUSAL_SHARE
+    for faster in ("tf32", type_) if type_ == "fp32" else (type_,):
+        (fused,) = attainable_ns(trace, calls, matrix_type=faster, moved_bytes=moved, flops_share=share).tolist()
+        if not math.isnan(fused):
+            return float(fused)
+    return None
 
 
 def _product(trace: Trace, owners: WorkOwners, call: int) -> _Product | None:
@@ -181,17 +272,8 @@ def _same(shape: Shape, scores: Shape) -> bool:
     return math.prod(shape) == math.prod(scores) and sorted(shape[-2:]) == sorted(scores[-2:])
 
 
-def _width(trace: Trace, calls: Int64) -> int | None:
-    """Return the bytes per element of the products' inputs, None if they differ or are unknown."""
+def _type(trace: Trace, calls: Int64) -> str:
+    """Return the type of the products' inputs, "" if they differ or are unknown."""
     done = operator_work(trace)
     types = {done.types[code] if code >= 0 else "" for code in done.type[calls].tolist()}
-    return {"bf16": 2, "fp16": 2, "tf32": 4, "fp32": 4}.get(types.pop()) if len(types) == 1 else None
-
-
-def _is_inside(trace: Trace, row: int, name: str) -> bool:
-    around = enclosing_operators(trace)
-    while row >= 0:
-        if trace.strings[trace.events.name[row]] == name:
-            return True
-        row = int(around[row])
-    return False
+    return types.pop() if len(types) == 1 else ""

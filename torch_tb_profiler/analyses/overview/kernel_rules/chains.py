@@ -15,6 +15,7 @@ import numpy as np
 from torch_tb_profiler.analyses.overview.finding import Finding
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
     first_element_bytes,
+    host_times,
     other_device_work,
     parse_input_shapes,
     times_after_share,
@@ -22,7 +23,6 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import in_optimizer
 from torch_tb_profiler.analyses.shared.attainable import attainable_ns, owning_calls
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, group, positions_by_value, stable_order
-from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.model.costs.models import built_in_cost_model
 from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
@@ -60,7 +60,7 @@ def find_elementwise_chains(trace: Trace) -> Iterator[Finding]:
         other_device_work(trace, rows),
         np.sort(rows),
         on_device=True,
-        calls=distinct(operator_work(trace).owners.calls[calls]),
+        host=host_times(trace, calls.astype(np.int64), chains.which),
         value=len(chains),
         event=int(longest[0]),
         window=(int(trace.events.start[longest].min()), int(event_ends(trace)[longest].max())),

@@ -9,8 +9,11 @@ from torch_tb_profiler.analyses.shared.grouping import input_shape_codes, input_
 from torch_tb_profiler.base.intervals import Intervals, merge
 from torch_tb_profiler.model.dtypes import bytes_per_element
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, event_intervals, rows_of_kind
-from torch_tb_profiler.model.trace import Float64, Int32, Trace
+from torch_tb_profiler.model.trace import Float64, Int32, Int64, Trace
 from torch_tb_profiler.model.work.operator_work import operator_work
+
+MAX_PAUSE_NS = 100_000
+"""What a host takes at most from one call to the next, if it does nothing else."""
 
 
 def times_after_share(trace: Trace, rows: Int32, share: Float64) -> Intervals:
@@ -25,6 +28,22 @@ def other_device_work(trace: Trace, rows: Int32) -> Intervals:
     other = np.ones(len(trace), np.bool_)  # a table is many times faster than np.isin
     other[rows] = False
     return event_intervals(trace, work[other[work]])
+
+
+def host_times(trace: Trace, calls: Int64, part: Int64) -> Intervals:
+    """Return when the host runs calls of `operator_work`, and what is shortly between two calls of one part.
+
+    part  int64[k], the part that each call belongs to. Calls of a capture ran before and have no time.
+    """
+    own = operator_work(trace).owners
+    launching = own.captured[calls] < 0
+    rows, part = own.calls[calls[launching]], part[launching]
+    order = np.lexsort((trace.events.start[rows], part))
+    rows, part = rows[order], part[order]
+    start, end = trace.events.start[rows], event_ends(trace)[rows]
+    joins = (part[1:] == part[:-1]) & (start[1:] - end[:-1] <= MAX_PAUSE_NS)
+    end[:-1][joins] = np.maximum(end[:-1], start[1:])[joins]
+    return merge(start, end)
 
 
 def recorded_shapes(trace: Trace, row: int) -> str:
