@@ -247,7 +247,8 @@ STRAGGLER_RULES: tuple[tuple[str, Check], ...] = (
     (rf"Find out why (?P<name>.+) (?:is|are) late: saves up to (?P<gain>{NUMBER}),.*", _judge_late_advice),
     (r"No delay is attributed to any rank\.|No small group of ranks causes most of it\.", nothing_else),
     (
-        rf"No rank is a clear straggler, but differences between the ranks cost (?P<cost>{NUMBER}) per step\.",
+        r"(?:No rank is a clear straggler, but|All) differences between the ranks cost "
+        rf"(?P<cost>{NUMBER}) per step\.",
         _judge_differences,
     ),
     (

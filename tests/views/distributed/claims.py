@@ -67,6 +67,7 @@ SEVERAL = [
 """Ranks are late in turn, each in other code."""
 
 HOST = Delay("host", 1, us=5000)
+LATE_AT_TIMES = Delay("host", 0, us=3000, steps=(0, 2, 4))
 EVERYONE = [Delay("host", rank, us=5000) for rank in range(4)]
 
 CLAIMS = [
@@ -105,6 +106,13 @@ CLAIMS = [
         job(Delay("host", 1, us=8000, steps=(2,))),
         "it is late in all of them",
         job(Delay("host", 1, us=8000)),
+    ),
+    Claim(
+        "All differences between the ranks cost {cost} {per_step}.",
+        r"Rank 0 is late 3 times: .* All differences between the ranks cost 1\.7\d ms per step\.",
+        Job(Simulation(ddp(2), steps=6, delays=[LATE_AT_TIMES, Delay("host", 1, us=570, steps=(1, 3, 5))])),
+        "nobody else is late",
+        Job(Simulation(ddp(2), steps=6, delays=[LATE_AT_TIMES])),
     ),
     Claim(
         "{cost}.",

@@ -21,6 +21,7 @@ from torch_tb_profiler.analyses.distributed.groups import RankCoverage
 from torch_tb_profiler.analyses.distributed.late_in_turn import LateInTurn, find_late_in_turn
 from torch_tb_profiler.analyses.distributed.late_once import (
     LateOnce,
+    are_typical,
     find_late_once,
     is_late_in_most_steps,
     typical_job_steps,
@@ -91,7 +92,8 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
                where the verdict is unknown, and where more than `ranks` have slower devices, which explain them
     possible   the ranks that would be named if their lateness did not vary so much that it may be chance
     imbalance  if uneven: ns per step that the differences between all ranks cost, with no few ranks causing most
-             of it, or with `possible` ones that may do so by chance; None if that is not worth naming
+             of it, or with `possible` ones that may do so by chance, or with `once` if that isn't most of it; None
+             if that is not worth naming
     communication  of the other ranks, None if unknown
     causes   why those of `ranks` are late of which it is known, in their order
     cost_is_limit  `suspect` costs at most that: ranks are missing, or it passes messages on, whose cost the replay
@@ -237,6 +239,10 @@ def judge_ranks(
     differs = bool(once) or any(each is not None for each in (in_turn, uneven, imbalance, slower_devices))
     underused = None if suspect or uncertain or differs else find_underused_rank(comparison)
     differs = differs or underused is not None
+    if once and not (suspect or uncertain) and all(are_typical(comparison.job, each.steps) for each in once):
+        everything, told = max(costs.imbalance, costs.at_times), {each.member for each in once}
+        alone = costliest.cost if costliest is not None and costliest.member in told else 0.0
+        imbalance = everything if everything - alone >= min_cost else None
     can_split = coverage.complete and not passes_messages and len(causes) == len(named)
     can_split = can_split and all(cause.divisible for cause in causes)
     return StragglerVerdict(

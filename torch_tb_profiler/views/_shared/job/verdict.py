@@ -300,13 +300,14 @@ def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerd
     if verdict.slower_devices is not None:
         known = verdict.imbalance is not None  # else the headline says it
         return slower_devices_sentence(comparison, verdict.slower_devices) if known else ()
-    if verdict.imbalance is not None:
-        return text("No small group of ranks causes most of it.")
-    costliest = verdict.costliest
     if verdict.once:
         # The headline says it of the latest one.
         others = late_once_sentences(comparison, verdict.once[1:MAX_EXPLAINED_EVENTS])
-        return sentences(*others, _cost_of_late_once(comparison, verdict))
+        rest = _differences_sentence(comparison, verdict.imbalance) if verdict.imbalance is not None else ()
+        return sentences(*others, _cost_of_late_once(comparison, verdict), rest)
+    if verdict.imbalance is not None:
+        return text("No small group of ranks causes most of it.")
+    costliest = verdict.costliest
     if costliest is None:
         return text("No delay is attributed to any rank.")
     cost = _cost_clause(comparison, [costliest.member], costliest.cost)
@@ -316,6 +317,12 @@ def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerd
         worth=format_ratio(MIN_COST_SHARE),
         base=with_article(job_noun(comparison)) if has_steps(comparison) else "it",
     )
+
+
+def _differences_sentence(comparison: RankComparison, imbalance: float) -> Text:
+    """Say what all ranks cost together where those that are named cost less."""
+    cost, per_step = format_duration(imbalance), time_base(comparison)
+    return text("All differences between the ranks cost {cost} {per_step}.", cost=cost, per_step=per_step)
 
 
 def _cost_of_late_once(comparison: RankComparison, verdict: StragglerVerdict) -> Text:
