@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from tests.support.random_jobs.judge import judge_sentence, missed_causes
 from tests.support.random_jobs.plan import JobPlan
 from tests.support.random_jobs.rules import Context
 from tests.support.random_jobs.truth import JobTruth
-from tests.support.simulation.simulator import Action, Delay, Simulation, ddp, pipeline
+from tests.support.simulation.simulator import Action, Collective, Delay, Simulation, ddp, pipeline
 
 
 def truth_of(
@@ -44,3 +45,17 @@ def test_a_late_rank_need_not_be_found_if_only_a_missing_one_waits_for_it(
     truth = truth_of(programs, [Delay("rows", 2, factor=1.4)], present=(0, 2))
     said = "Rank 1 may be the straggler, but its trace is missing."
     assert (not [*missed_causes(truth, said)]) == is_found
+
+
+@pytest.mark.parametrize(("transfer_us", "is_true"), [(50, False), (5000, True)])
+def test_a_stage_may_wait_for_its_neighbor_or_for_a_slow_link(transfer_us: float, is_true: bool) -> None:
+    """It has five messages of 50 us or 5 ms per step, and waits for less than 5 ms."""
+    programs = [
+        [replace(each, us=transfer_us) if isinstance(each, Collective) else each for each in program]
+        for program in pipeline(2, 2)
+    ]
+    sentence = (
+        "For 15.0 ms of an average step, this stage of a pipeline computes nothing while its messages take longer "
+        "than their sizes explain: it waits for a neighbor stage, or the link to it is slow."
+    )
+    assert (judge_sentence(sentence, Context(truth_of(programs, [], present=(1,)), 1)) is None) == is_true

@@ -98,8 +98,9 @@ def _judge_pipeline_gain(match: re.Match[str], context: Context) -> str | None:
 
 
 def _judge_pipeline_wait(match: re.Match[str], context: Context) -> str | None:
-    true = context.truth.waiting(context.rank, context.odd)
-    return _judge_pipeline(match, context) or context.at_least(us(match["time"]), true, "waiting")
+    """A rank's file alone doesn't tell waiting from a link that is slower than the sizes let expect."""
+    true = context.truth.exposed(context.rank, context.odd)
+    return _judge_pipeline(match, context) or context.at_least(us(match["time"]), true, "communication")
 
 
 def _judge_costs_little(match: re.Match[str], context: Context) -> str | None:
@@ -269,7 +270,7 @@ STRAGGLER_RULES: tuple[tuple[str, Check], ...] = (
     ),
     (
         rf"For (?P<time>{NUMBER}) of {BASE}, this stage of a pipeline computes nothing while its messages "
-        r"take longer than their sizes explain: it waits for a neighbor stage\.",
+        r"take longer than their sizes explain: it waits for a neighbor stage, or the link to it is slow\.",
         _judge_pipeline_wait,
     ),
     (r"The pipeline's bubble is part of that, and more microbatches shrink it\.", _judge_pipeline),

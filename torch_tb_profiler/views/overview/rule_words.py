@@ -331,8 +331,8 @@ RULE_WORDS = {
     ("pipeline_waits", ""): RuleWords(
         "Use more microbatches, or an interleaved schedule",
         "For {time} of {base}, this stage of a pipeline computes nothing while its messages take longer than "
-        "their sizes explain: it waits for a neighbor stage. The pipeline's bubble is part of that, and more "
-        "microbatches shrink it.",
+        "their sizes explain: it waits for a neighbor stage, or the link to it is slow. The pipeline's bubble is "
+        "part of that, and more microbatches shrink it.",
         "a training step exchanges messages of known size with a rank in both directions; what they take beyond "
         f"0.1 ms and 4 GB/s while nothing computes costs {_COST}",
         "the messages belong to no pipeline, or smaller microbatches compute less efficiently.",
