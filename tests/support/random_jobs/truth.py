@@ -164,6 +164,17 @@ class JobTruth:
             rank, odd, lambda alone: replace(self.plan, simulation=alone).without(shared=True)
         )
 
+    def saved_alone_by_kernels(self, rank: int, copies: bool, odd: Collection[int]) -> float:
+        """What a step of a rank saves with kernels (and copies) twice as fast, if communication takes as long."""
+
+        def speed_up(alone: Simulation) -> Simulation:
+            # Its kernels are those of rank 0 of the job in which it is alone.
+            plan = replace(self.plan, simulation=alone)
+            copied = replace(plan, simulation=plan.scaled(Copy, 0.5)) if copies else plan
+            return copied.scaled(SimulatedKernel, 0.5)
+
+        return self._saved_alone(rank, odd, speed_up)
+
     def _saved_alone(self, rank: int, odd: Collection[int], change: Callable[[Simulation], Simulation]) -> float:
         typical = [number for number in range(self.steps) if number not in odd]
         saved = 0.0

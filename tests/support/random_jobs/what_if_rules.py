@@ -24,7 +24,12 @@ def _judge_kernels_twice_as_fast(match: re.Match[str], context: Context) -> str 
 
 
 def _judge_kernels_save(match: re.Match[str], context: Context) -> str | None:
-    faster = context.truth.with_device_work if "copies" in match["what"] else context.truth.with_kernels
+    """Check it against the job's kernels, "at most" against those of the rank if its messages take as long."""
+    copies = "copies" in match["what"]
+    if match["most"]:
+        alone = context.truth.saved_alone_by_kernels(context.rank, copies, context.odd)
+        return context.at_most(us(match["saved"]), alone, "what faster kernels save")
+    faster = context.truth.with_device_work if copies else context.truth.with_kernels
     true = context.truth.step - faster(0.5)
     return context.at_least(us(match["saved"]), true, "what faster kernels save")
 
@@ -152,11 +157,15 @@ WHAT_IF_RULES: tuple[tuple[str, Check], ...] = (
         _judge_kernels_twice_as_fast,
     ),
     (
-        rf"(?P<what>Kernels|Kernels and copies) up to twice as fast \(within their roofline\) would save "
-        rf"(?P<saved>{NUMBER})\.",
+        r"(?P<what>Kernels|Kernels and copies) up to twice as fast \((?:kernels )?within their roofline\) would "
+        rf"save (?P<most>at most )?(?P<saved>{NUMBER})\.",
         _judge_kernels_save,
     ),
-    (rf"(?P<what>Kernels|Kernels and copies) twice as fast would save (?P<saved>{NUMBER})\.", _judge_kernels_save),
+    (
+        r"(?P<what>Kernels|Kernels and copies) twice as fast would save "
+        rf"(?P<most>at most )?(?P<saved>{NUMBER})\.",
+        _judge_kernels_save,
+    ),
     (
         rf"A faster network would save at most (?P<saved>{NUMBER})"
         r"(?:, including transfers between the ranks that this one waits for)?\.",

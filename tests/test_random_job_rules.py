@@ -1,4 +1,4 @@
-"""What the judge of random jobs asks of sentences on who is late, and which late ranks must be found."""
+"""What the judge of random jobs asks of sentences, and which causes must be found, on jobs with known truth."""
 
 from __future__ import annotations
 
@@ -59,3 +59,14 @@ def test_a_stage_may_wait_for_its_neighbor_or_for_a_slow_link(transfer_us: float
         "than their sizes explain: it waits for a neighbor stage, or the link to it is slow."
     )
     assert (judge_sentence(sentence, Context(truth_of(programs, [], present=(1,)), 1)) is None) == is_true
+
+
+@pytest.mark.parametrize(
+    ("saved", "is_true"),
+    [("at most 2.50 ms", True), ("at most 2.00 ms", False), ("3.70 ms", True), ("5.00 ms", False)],
+)
+def test_a_stage_alone_saves_less_than_the_job_with_faster_kernels(saved: str, is_true: bool) -> None:
+    """Half of its own 5 ms of kernels, and of those of the other stage that it waits for."""
+    truth = truth_of(pipeline(2, 2), [])
+    sentence = f"Kernels twice as fast would save {saved}."
+    assert (judge_sentence(sentence, Context(truth, 1)) is None) == is_true
