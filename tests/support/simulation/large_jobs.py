@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from tests.support.jobs import Job, tensor_and_data_parallel
-from torch_tb_profiler.analyses.distributed.operations import pack_operations
+from torch_tb_profiler.analyses.distributed.operations import Operations, pack_operations
 from torch_tb_profiler.analyses.distributed.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.model.communication.groups import format_ranks
@@ -38,6 +38,17 @@ def _details(steps: int, number: int) -> RankDetails:
     return details
 
 
+@cache
+def _operations(steps: int, number: int) -> Operations:
+    """Return the operations of one of the two nodes' ranks, to copy from."""
+    simulated = _two_nodes(steps)[number].result
+    assert simulated is not None
+    return simulated.table()
+
+
+_format_ranks = cache(format_ranks)  # of which many ranks are in the same groups
+
+
 def large_job(ranks: int, steps: int = 3) -> Members[RankSummary]:
     """Return a job on nodes of eight ranks.
 
@@ -52,13 +63,13 @@ def large_job(ranks: int, steps: int = 3) -> Members[RankSummary]:
         number = rank if rank < NODE_SIZE else NODE_SIZE + place
         simulated = _two_nodes(steps)[number].result
         assert simulated is not None
-        table = simulated.table().copy()
+        table = _operations(steps, number).copy()
         earlier = np.minimum(rng.integers(0, 2_000, len(table)), table["window"] // 2)
         table["start"] -= earlier
         table["latency"] += earlier
         node, counterparts = range(rank - place, rank - place + NODE_SIZE), range(place, ranks, NODE_SIZE)
         groups = tuple(
-            replace(group, ranks=format_ranks(group_ranks), size=len(group_ranks))
+            replace(group, ranks=_format_ranks(group_ranks), size=len(group_ranks))
             for group, group_ranks in (
                 (group, node if group.name == "tp" else counterparts) for group in simulated.groups
             )
