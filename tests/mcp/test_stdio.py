@@ -11,7 +11,6 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import Client, StdioServerParameters, stdio_client
 
 import torch_tb_profiler as ttp
 from tests.support.waiting import PATIENCE
@@ -31,6 +30,9 @@ def ask(
     program: tuple[str, ...] = (sys.executable, "-m", "torch_tb_profiler", "mcp"),
 ) -> tuple[list[str], list[tuple[bool, str]]]:
     """Return (the tools that are offered, whether it is an error and the text of each answer)."""
+    # Here, because the SDK takes over a second to import, and each process of a run imports every test.
+    from mcp import Client, StdioServerParameters, stdio_client
+
     command, *before = program
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 
