@@ -112,6 +112,18 @@ def waiting(kernel: int) -> ReadSentences:
 COPY = "host cuda_runtime cudaMemcpyAsync 16 5 correlation=2\ngpu0 gpu_memcpy Memcpy~HtoD~(Pinned~->~Device) " + (
     "4021 4900 correlation=2 stream=7"
 )
+
+
+def freeing(call: str) -> tuple[str, ...]:
+    """Let the host wait for 3.9 ms in a call until the device has finished, and work for 4 ms then."""
+    return (
+        launched("first", 20, 3_980, 10),
+        f"host cuda_runtime {call} 100 3910",
+        launched("second", 8_010, 990, 8_000, 2),
+        "host cuda_runtime cudaDeviceSynchronize 8100 905",
+    )
+
+
 BUSY = steps(launched("gemm", 20, 9_000, 10), SYNC)
 HOST = steps(
     "host cpu_op aten::sort 0 8000", launched("gemm", 8_100, 800, 8_050), "host cpu_op aten::add 9100 800"
@@ -254,6 +266,13 @@ CLAIMS = [
         waiting(kernel=1_250),
         "the host has nothing to do after it",
         waiting(kernel=2_480),
+    ),
+    Claim(
+        "Removing {subject}, with their waits for the device, would cut {step} to {then}{condition}.",
+        r"Removing the allocator's calls, with their waits for the device, would cut the step to 6\.\d\d ms\.",
+        steps(*freeing("cudaFree")),
+        "the call copies instead of freeing",
+        steps(*freeing("cudaMemcpy")),
     ),
     Claim(
         "{subject} is {share} of the critical path. Removing it would cut {step} from {now} to {then}{condition}.",
