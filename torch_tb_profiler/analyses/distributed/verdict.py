@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -180,46 +180,12 @@ def judge_ranks(
         suspect is not None and suspect.reason == "work" and _passes_messages(comparison, suspect.members)
     )
     if suspect is not None and (passes_messages or missing_cost is not None):
-        # What a rank does with one that is missing may take long as that one waits for the suspect.
-        hidden_waiting = uncompared if hidden else np.zeros_like(uncompared)
-        waiting = [
-            row.waiting_per_step + float(hidden_waiting[row.member])
-            for row in rows
-            if row.member not in suspect.members
-        ]
-        # Messages that are awaited side by side are as much waiting together, and no step saves more than itself.
-        longest = min(max(waiting, default=0.0), _mean_step_duration(comparison) or np.inf)
-        if suspect.reason == "work":
-            # A step isn't shorter by more than the work that is gone, on whatever path it is.
-            longest = min(longest, float(costs.longer[list(suspect.members)].sum()))
-        suspect = msgspec.structs.replace(suspect, cost=max(suspect.cost, longest))
+        suspect = _limit_cost(
+            comparison, costs, rows, suspect, uncompared if hidden else np.zeros_like(uncompared)
+        )
     named = tuple(row for row in rows if suspect is not None and row.member in suspect.members)
-    late_members = suspect.members if suspect else ()
-    once = find_late_once(comparison.job, costs.all_work, _mean_step_duration(comparison), late_members)
-    possible = None if suspect else _longest_working(costs, min_cost)
-    if possible is not None and not _recurs(comparison, costs, possible):
-        possible = None
-    uneven, imbalance = None, None
-    in_turn = None
-    if suspect is None and max(costs.imbalance, costs.at_times) >= min_cost:
-        step_ns = _mean_step_duration(comparison)
-        in_turn = find_late_in_turn(comparison.job, costs.all_work, step_ns, activities)
-    if in_turn is not None:
-        # One of two ranks that take turns is late in half of the steps, so it may be the costliest by chance.
-        once, possible = (), None
-    uncertain = possible is not None and possible.cost >= UNCERTAIN_COST_SHARE * _mean_step_duration(comparison)
-    balanced = suspect is None and possible is None
-    if in_turn is not None:
-        imbalance = max(costs.imbalance, costs.at_times)
-    elif balanced and not once:
-        uneven = find_uneven_work(comparison.job) if costs.even_split >= min_cost else None
-        # What one rank does on its host can't be given to another, so only work of the devices is split.
-        imbalance = max(costs.imbalance, costs.at_times) if uneven is None else costs.even_split
-        imbalance = imbalance if imbalance >= min_cost else None
-    elif not (suspect or uncertain or once) and costs.at_times >= min_cost:
-        # What it costs that others are late where this one isn't is no chance, even if it may be that this one is.
-        imbalance = max(costs.imbalance, costs.at_times)
-    if not (suspect or uncertain) and hidden and absent_limit >= (imbalance or 0.0):
+    found = _find_differences(comparison, costs, activities, suspect, min_cost)
+    if not (suspect or found.uncertain) and hidden and absent_limit >= (found.imbalance or 0.0):
         return StragglerVerdict(
             "unknown",
             "missing",
@@ -227,17 +193,13 @@ def judge_ranks(
             missing_cost=missing_cost,
             slower_devices=find_slower_devices(comparison.job),
         )
-    explained = [name_late_once(comparison, costs.all_work, each) for each in once[:MAX_EXPLAINED_EVENTS]]
-    once = (*explained, *once[MAX_EXPLAINED_EVENTS:])
+    explained = [name_late_once(comparison, costs.all_work, each) for each in found.once[:MAX_EXPLAINED_EVENTS]]
+    once = (*explained, *found.once[MAX_EXPLAINED_EVENTS:])
     causes = _find_causes(comparison, suspect, named, activities) if suspect else ()
-    unexplained = in_turn is None and uneven is None and imbalance is not None
-    slower_devices = None
-    if unexplained or balanced and in_turn is None and uneven is None and _passes_messages(comparison):
-        slower_devices = find_slower_devices(comparison.job)
-    elif any(cause.kind == "slower_device" for cause in causes):
-        slower_devices = _find_more_slower_devices(comparison, named)
-    differs = bool(once) or any(each is not None for each in (in_turn, uneven, imbalance, slower_devices))
-    underused = None if suspect or uncertain or differs else find_underused_rank(comparison)
+    slower_devices = _find_explaining_devices(comparison, found, causes, named)
+    differs = bool(once) or slower_devices is not None
+    differs = differs or any(each is not None for each in (found.in_turn, found.uneven, found.imbalance))
+    underused = None if suspect or found.uncertain or differs else find_underused_rank(comparison)
     differs = differs or underused is not None
     if once and not (suspect or uncertain) and all(are_typical(comparison.job, each.steps) for each in once):
         everything, told = max(costs.imbalance, costs.at_times), {each.member for each in once}
@@ -246,15 +208,15 @@ def judge_ranks(
     can_split = coverage.complete and not passes_messages and len(causes) == len(named)
     can_split = can_split and all(cause.divisible for cause in causes)
     return StragglerVerdict(
-        kind="straggler" if suspect else "uncertain" if uncertain else "uneven" if differs else "balanced",
+        kind="straggler" if suspect else "uncertain" if found.uncertain else "uneven" if differs else "balanced",
         suspect=suspect,
         ranks=named,
         costliest=costliest,
-        possible=possible,
+        possible=found.possible,
         # The work of missing ranks is unknown, and so is what each rank has if all have as much of it.
-        imbalance=None if uneven is not None and not coverage.complete else imbalance,
-        in_turn=in_turn,
-        uneven=uneven,
+        imbalance=None if found.uneven is not None and not coverage.complete else found.imbalance,
+        in_turn=found.in_turn,
+        uneven=found.uneven,
         slower_devices=slower_devices,
         communication=_communication_share(comparison, totals, named),
         causes=causes,
@@ -265,6 +227,98 @@ def judge_ranks(
         # A missing rank may be as late: then the others wait as long without the one that is named.
         cost_is_limit=suspect is not None and (passes_messages or not coverage.complete),
     )
+
+
+def _limit_cost(
+    comparison: RankComparison,
+    costs: StragglerCosts,
+    rows: Sequence[Straggler],
+    suspect: Suspect,
+    hidden_waiting: Float64,
+) -> Suspect:
+    """Return the suspect with the most that it may cost, where the replay can't tell its cost from other waiting.
+
+    hidden_waiting  float64[ranks] ns per step with ranks that aren't compared; what a rank does with one of them
+                    may take long as that one waits for the suspect
+    """
+    waiting = [
+        row.waiting_per_step + float(hidden_waiting[row.member])
+        for row in rows
+        if row.member not in suspect.members
+    ]
+    # Messages that are awaited side by side are as much waiting together, and no step saves more than itself.
+    longest = min(max(waiting, default=0.0), _mean_step_duration(comparison) or np.inf)
+    if suspect.reason == "work":
+        # A step isn't shorter by more than the work that is gone, on whatever path it is.
+        longest = min(longest, float(costs.longer[list(suspect.members)].sum()))
+    return msgspec.structs.replace(suspect, cost=max(suspect.cost, longest))
+
+
+class _Differences(NamedTuple):
+    """How the ranks differ beside a suspect, or without one; its fields are those of `StragglerVerdict`.
+
+    uncertain  `possible` would matter
+    balanced   no few ranks are late, or may be
+    """
+
+    once: tuple[LateOnce, ...]
+    possible: Suspect | None
+    uncertain: bool
+    balanced: bool
+    in_turn: LateInTurn | None
+    uneven: UnevenWork | None
+    imbalance: float | None
+
+
+def _find_differences(
+    comparison: RankComparison,
+    costs: StragglerCosts,
+    activities: Sequence[StragglerActivity],
+    suspect: Suspect | None,
+    min_cost: float,
+) -> _Differences:
+    """Find who is late once, in turn, or perhaps by chance, and what the differences between all ranks cost."""
+    step_ns = _mean_step_duration(comparison)
+    once = find_late_once(comparison.job, costs.all_work, step_ns, suspect.members if suspect else ())
+    possible = None if suspect else _longest_working(costs, min_cost)
+    if possible is not None and not _recurs(comparison, costs, possible):
+        possible = None
+    all_differences = max(costs.imbalance, costs.at_times)
+    in_turn = None
+    if suspect is None and all_differences >= min_cost:
+        in_turn = find_late_in_turn(comparison.job, costs.all_work, step_ns, activities)
+    if in_turn is not None:
+        # One of two ranks that take turns is late in half of the steps, so it may be the costliest by chance.
+        once, possible = (), None
+    uncertain = possible is not None and possible.cost >= UNCERTAIN_COST_SHARE * step_ns
+    balanced = suspect is None and possible is None
+    uneven, imbalance = None, None
+    if in_turn is not None:
+        imbalance = all_differences
+    elif balanced and not once:
+        uneven = find_uneven_work(comparison.job) if costs.even_split >= min_cost else None
+        # What one rank does on its host can't be given to another, so only work of the devices is split.
+        imbalance = all_differences if uneven is None else costs.even_split
+        imbalance = imbalance if imbalance >= min_cost else None
+    elif not (suspect or uncertain or once) and costs.at_times >= min_cost:
+        # What it costs that others are late where this one isn't is no chance, even if it may be that this one is.
+        imbalance = all_differences
+    return _Differences(once, possible, uncertain, balanced, in_turn, uneven, imbalance)
+
+
+def _find_explaining_devices(
+    comparison: RankComparison,
+    found: _Differences,
+    causes: Sequence[StragglerCause],
+    named: Sequence[Straggler],
+) -> SlowerDevices | None:
+    """Return the ranks whose slower devices explain an imbalance, or that hide behind the `named` ones."""
+    in_other_ways = found.in_turn is not None or found.uneven is not None
+    if not in_other_ways and (found.imbalance is not None or found.balanced and _passes_messages(comparison)):
+        return find_slower_devices(comparison.job)
+    if any(cause.kind == "slower_device" for cause in causes):
+        return _find_more_slower_devices(comparison, named)
+    return None
 
 
 def _find_causes(
