@@ -201,10 +201,9 @@ def judge_ranks(
     differs = differs or any(each is not None for each in (found.in_turn, found.uneven, found.imbalance))
     underused = None if suspect or found.uncertain or differs else find_underused_rank(comparison)
     differs = differs or underused is not None
-    if once and not (suspect or uncertain) and all(are_typical(comparison.job, each.steps) for each in once):
-        everything, told = max(costs.imbalance, costs.at_times), {each.member for each in once}
-        alone = costliest.cost if costliest is not None and costliest.member in told else 0.0
-        imbalance = everything if everything - alone >= min_cost else None
+    imbalance = found.imbalance
+    if not (suspect or found.uncertain) and _are_late_in_typical_steps(comparison, once):
+        imbalance = _imbalance_beside(costs, costliest, once, min_cost)
     can_split = coverage.complete and not passes_messages and len(causes) == len(named)
     can_split = can_split and all(cause.divisible for cause in causes)
     return StragglerVerdict(
@@ -214,7 +213,7 @@ def judge_ranks(
         costliest=costliest,
         possible=found.possible,
         # The work of missing ranks is unknown, and so is what each rank has if all have as much of it.
-        imbalance=None if found.uneven is not None and not coverage.complete else found.imbalance,
+        imbalance=None if found.uneven is not None and not coverage.complete else imbalance,
         in_turn=found.in_turn,
         uneven=found.uneven,
         slower_devices=slower_devices,
@@ -304,6 +303,21 @@ def _find_differences(
         # What it costs that others are late where this one isn't is no chance, even if it may be that this one is.
         imbalance = all_differences
     return _Differences(once, possible, uncertain, balanced, in_turn, uneven, imbalance)
+
+
+def _are_late_in_typical_steps(comparison: RankComparison, once: Sequence[LateOnce]) -> bool:
+    """Return whether ranks are late once, and all of them in steps that are typical of the job."""
+    return bool(once) and all(are_typical(comparison.job, each.steps) for each in once)
+
+
+def _imbalance_beside(
+    costs: StragglerCosts, costliest: Straggler | None, once: Sequence[LateOnce], min_cost: float
+) -> float | None:
+    """Return what all differences cost, or None if ranks that are late once cost nearly all of it."""
+    everything = max(costs.imbalance, costs.at_times)
+    is_late = costliest is not None and any(each.member == costliest.member for each in once)
+    alone = costliest.cost if costliest is not None and is_late else 0.0
+    return everything if everything - alone >= min_cost else None
 
 
 def _find_explaining_devices(
