@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,8 +11,10 @@ import msgspec
 import pytest
 
 from tests.support.job_views import sentences, view
-from tests.support.jobs import CULPRIT, Job, ddp, fsdp, pipeline
+from tests.support.jobs import CULPRIT, Job, ddp, fsdp, pipeline, ready_member
+from tests.support.producers import ascend
 from tests.support.simulation.simulator import Action, Collective, SimulatedKernel, Simulation, Sync, Wait
+from tests.support.traces import read_bytes
 from torch_tb_profiler.analyses.distributed.job import RankSource
 from torch_tb_profiler.analyses.distributed.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
@@ -100,6 +103,15 @@ def test_arrivals_within_the_error_of_the_clocks_are_attributed_to_nobody() -> N
 
 
 # ---- unknown --------------------------------------------------------------------------------------------
+
+
+def test_sizes_on_ascend_are_no_matter_of_a_newer_pytorch() -> None:
+    files = [read_bytes(json.dumps(ascend.events()).encode()) for _ in range(2)]
+    payload = build_payload([ready_member(f"rank{rank}", rank, trace) for rank, trace in enumerate(files)])
+    assert "`communication.json`" in plain(payload.reasons["bytes"])
+    assert "PyTorch" not in plain(payload.reasons["bytes"])
+    without = view(Job(2, ddp(2, 1), metadata=False))
+    assert "or a newer PyTorch" in plain(without.reasons["bytes"])
 
 
 def test_a_rank_alone_is_named() -> None:

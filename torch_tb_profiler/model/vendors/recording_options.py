@@ -72,6 +72,7 @@ _ASCEND_OPTIONS: dict[RecordingTopic, str] = {
     "copies": "`activities=[..., torch_npu.profiler.ProfilerActivity.NPU]` records them",
     "memory": "Ascend's profiler keeps memory out of the trace, in tables beside it (`operator_memory.csv`, "
     "`memory_record.csv`), which are not read",
+    "sizes": "Ascend's profiler writes sizes to `communication.json` beside the trace, which is not read",
 }
 """Options of devices where they differ from PyTorch's."""
 
@@ -104,8 +105,10 @@ def recording_option(trace: Trace, topic: RecordingTopic) -> str:
     return producer_option(trace.producer, topic)
 
 
-def producer_option(producer: str, topic: RecordingTopic) -> str:
-    """Return the clause of `recording_option` where only the producer is known, not the device."""
+def producer_option(producer: str, topic: RecordingTopic, *, on_ascend: bool = False) -> str:
+    """Return the clause of `recording_option` where only the producer and whether it is Ascend's are known."""
+    if on_ascend and producer == PYTORCH and topic in _ASCEND_OPTIONS:
+        return _ASCEND_OPTIONS[topic]
     option = _PRODUCER_OPTIONS.get(producer, {}).get(topic)
     return option or _RECORDED_INSTEAD.get(producer, f"{producer} records samples, and nothing else")
 

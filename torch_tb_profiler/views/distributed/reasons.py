@@ -79,5 +79,9 @@ def paged_reasons(ranks: int) -> dict[str, Text]:
 
 def recording_options(comparison: RankComparison, topic: RecordingTopic) -> str:
     """Return the option that records `topic`, for every producer of the traces."""
-    producers = dict.fromkeys(source.summary.producer for source in comparison.sources)
-    return "; ".join(producer_option(producer, topic) for producer in producers)
+    summaries = [source.summary for source in comparison.sources]
+    options = (
+        producer_option(each.producer, topic, on_ascend=any(device.kind == "NPU" for device in each.devices))
+        for each in summaries
+    )
+    return "; ".join(dict.fromkeys(options))
