@@ -20,9 +20,19 @@ from tests.support.random_jobs.diff_rules import judge_comparison
 from tests.support.random_jobs.judge import judge_job, judge_sentence, split_sentences
 from tests.support.random_jobs.plan import SHARED_OPERATOR, JobPlan
 from tests.support.random_jobs.rules import Context
+from tests.support.random_jobs.surfaces import JobSurfaces
 from tests.support.random_jobs.truth import JobTruth
 from tests.support.random_jobs.variants import KINDS, draw_job
-from tests.support.simulation.simulator import Delay, Host, Simulation, ddp, pipeline
+from tests.support.simulation.simulator import (
+    Collective,
+    Delay,
+    Host,
+    SimulatedKernel,
+    Simulation,
+    Sync,
+    ddp,
+    pipeline,
+)
 from torch_tb_profiler.analyses.distributed import causes, costs, late_once, significance, verdict
 from torch_tb_profiler.analyses.distributed.comparison import compare_ranks
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
@@ -31,6 +41,7 @@ from torch_tb_profiler.analyses.overview.gains import estimate_gains
 from torch_tb_profiler.analyses.schedule.what_if import what_if_curves
 from torch_tb_profiler.model.hardware import peaks
 from torch_tb_profiler.views._shared.job import members
+from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.critical_path import build as path_build
 from torch_tb_profiler.views.diff import words as diff_words
 from torch_tb_profiler.views.idle import ranks as idle_ranks
@@ -120,6 +131,33 @@ def test_a_rule_checks_what_a_stage_saves_whose_device_works_meanwhile(
     plan = JobPlan(0, simulation, "rank", tuple(simulation.delays), shared, None, (0, 1), {})
     sentence = f"Look into {SHARED_OPERATOR}: saves up to {words} (what-if)"
     assert (judge_sentence(sentence, Context(JobTruth.of(plan), rank)) is None) == is_true
+
+
+@pytest.mark.parametrize(
+    ("saved", "is_true"),
+    [("500 µs", True), ("400 µs", True), ("900 µs", False), ("at most 500 µs", True), ("at most 400 µs", False)],
+)
+def test_a_rule_checks_that_kernels_save_at_most_what_is_said(saved: str, is_true: bool) -> None:
+    simulation = Simulation([[SimulatedKernel("gemm", 1000), Sync()]], syncs=True)
+    plan = JobPlan(0, simulation, "rank", (), None, None, (0,), {})
+    sentence = f"Kernels twice as fast would save {saved}."
+    assert (judge_sentence(sentence, Context(JobTruth.of(plan), 0)) is None) == is_true
+
+
+def test_a_stage_alone_doesnt_tell_a_slow_link_from_a_neighbor() -> None:
+    """Each message takes 3 ms to transfer, which is more than its size explains, and little of that is waiting."""
+    programs = [
+        [replace(each, us=3000.0) if isinstance(each, Collective) else each for each in program]
+        for program in pipeline(2, 2)
+    ]
+    simulation = Simulation(programs, syncs=True)
+    plan = JobPlan(0, simulation, "network", (), None, None, (1,), {})
+    truth = JobTruth.of(plan)
+    surfaces = JobSurfaces(truth)
+    advice = surfaces.answer("overview", surfaces.workers[0]).recommendations
+    text = plain(next(each for each in advice if each.id == "pipeline_waits").text)
+    said = split_sentences(text)
+    assert [judge_sentence(each, Context(truth, 1)) for each in said] == [None] * len(said)
 
 
 @pytest.mark.parametrize(("rank", "steps"), [(0, 4), (1, 2)])
