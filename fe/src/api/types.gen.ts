@@ -8895,7 +8895,7 @@ export interface components {
     };
     /**
      * SourceLine
-     * @description A line of the program.
+     * @description A source line of the program.
      */
     SourceLine: {
       file: string;

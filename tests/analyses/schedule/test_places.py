@@ -1,4 +1,4 @@
-"""Operator, module and line of the program that a slice belongs to."""
+"""Operator, module and source line that a slice belongs to."""
 
 from __future__ import annotations
 

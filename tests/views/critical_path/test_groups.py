@@ -1,4 +1,4 @@
-"""The path by operator, module and line of the program, in a drawn step whose every segment is known."""
+"""The path by operator, module and source line, in a drawn step whose every segment is known."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, I
 
 SubjectKind = Literal["cause", "emptied_by", "operator", "module", "frame"]
 """What the subject of a row is: the slice to blame; the call that drained the queue, with its operator; the
-operator, module, or line of the program that the blamed slice belongs to."""
+operator, module, or source line that the blamed slice belongs to."""
 
 
 class IdleTable(msgspec.Struct, frozen=True):

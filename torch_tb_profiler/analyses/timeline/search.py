@@ -25,7 +25,7 @@ FAMILY_PREFIX = "family:"
 """Prefix of a query for a kernel family."""
 
 ORIGIN_PREFIXES = ("module:", "line:")
-"""Prefixes of a query for device work by the module or the line of the program that it comes from."""
+"""Prefixes of a query for device work by the module or the source line that it comes from."""
 
 MAX_PLACES = 8000
 """Most places in one answer; where there are more, nearby hits are merged."""

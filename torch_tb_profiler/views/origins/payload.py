@@ -95,7 +95,7 @@ class OriginEventParams(msgspec.Struct, frozen=True):
 
 
 class SourceLine(msgspec.Struct, frozen=True):
-    """A line of the program."""
+    """A source line of the program."""
 
     file: str
     line: int

@@ -58,7 +58,7 @@ function replayedColumns(rows: OriginTimeRow[]): Column<OriginTimeRow>[] {
   ];
 }
 
-/** The lines of the program that a compiled region consists of, most time first. */
+/** The source lines that a compiled region consists of, most time first. */
 export function UnfoldedLines({ rows }: { rows: OriginTimeRow[] }) {
   return (
     <ol className={rowDetailCss.stacks} data-part="lines">

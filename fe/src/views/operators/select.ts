@@ -54,7 +54,7 @@ export function stackTree(stacks: OperatorStacks, time: 'host' | 'device'): Flam
 /** A frame whose file has no folders. */
 const shortFrame = (text: string): string => text.replace(/^.*[/\\](?=[^/\\]+\(\d+\): )/, '');
 
-/** Return lines of the program, each file named once: "model.py:4, 9, layers.py:3". */
+/** Return source lines, each file named once: "model.py:4, 9, layers.py:3". */
 export function joinLines(lines: readonly string[]): string {
   const byFile = new Map<string, string[]>();
   for (const line of lines) {
