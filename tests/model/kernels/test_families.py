@@ -9,6 +9,11 @@ from torch_tb_profiler.model.kernels.families import FAMILIES, NO_FAMILY, family
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 
 NAMES = """
+index and embedding | void at::native::(anonymous namespace)::compute_grad_weight<c10::BFloat16, long>(long const*)
+index and embedding | void at::native::(anonymous namespace)::krn_partial_segment_offset<long>(long*, long const*)
+attention | void cudnn::fusion::compute_dot_do_o_specialized<true, 64>(void const*, void const*)
+attention | void cudnn::fusion::convert_dq_to_16bits<true>(void const*, void*, unsigned int)
+convolution | void cask_plugin__5x_cudnn::xmma__5x_cudnn::init_device_workspace_kernel<gemm>
 matrix product      | ampere_sgemm_64x64_nn
 matrix product      | fc
 matrix product      | addmm

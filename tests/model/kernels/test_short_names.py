@@ -36,6 +36,14 @@ LAMBDA = "(at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda(f
             "GEMM fp64 128x64 nn, CUTLASS sm80, align1",
         ),
         ("sm80_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize64x64x16", "GEMM fp64 64x64x16 nn, xmma sm80"),
+        (
+            "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x256x32_warpgroupsize2x1x1_execute_segment_k_off",
+            "GEMM tf32 128x256x32 tn, xmma sm90",
+        ),
+        (
+            "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_26_64x128x64_1x4x1_cga1x1x1_kernel0_0",
+            "flash attention backward 64x128x64, cuDNN sm90",
+        ),
         ("Cijk_Alik_Bljk_BBS_BH_Bias_MT128x96x128_MI16x16x1_SN", "GEMM bf16 128x96x128 tn, Tensile"),
         ("nvjet_sm103_tst_64x16_64x16_4x1_v_bz_TNT", "GEMM 64x16 tnt, nvjet sm103"),
         ("igemm_bwd_gtcx3_nhwc_bf16_bx0_ex1_bt128x64x32_wt32", "conv dgrad bf16 128x64x32, MIOpen"),

@@ -61,7 +61,7 @@ _RULES = tuple(
         (
             "index and embedding",
             r"(?<!rotary_)embedding|bounds_check_indices|linearize_index|permute_(?:2d|pooled|indices)|recat_|index_elementwise|"
-            r"reshape_and_cache|kv_indices|store_kv",
+            r"reshape_and_cache|kv_indices|store_kv|compute_grad_weight|partial\w*_segment",
         ),
         ("random", r"dropout|distribution_|philox|curand|bernoulli|random"),
         (
@@ -71,14 +71,14 @@ _RULES = tuple(
         (
             "attention",
             r"fmha|flash|attention|attn|sdpa|(?:^|_)sage_?(?:fwd|bwd|attn)|paged_|(?:prefill|decode)with\w*kvcache|bwd_kernel_(?:dk_dv|dq|fuse)|"
-            r"transform_bias_rescale_qkv|(?:^|_)mla_",
+            r"transform_bias_rescale_qkv|(?:^|_)mla_|compute_dot_do_o|convert_dq_to",
         ),
         ("softmax", r"softmax"),
         ("reduction", r"pool"),
         (
             "convolution",
             r"conv(?!ert)|(?:_|\d)(?:fprop|dgrad|wgrad)|[dw]grad\w*_(?:engine|alg)|dgrad2d|winograd|igemm_|scudnn|cudnn_\d|\dcudnn|"
-            r"compute\w*offsets|flip_filter|fft[12]d_|im2d?2?col|pointwise_mult_and_sum|reduce_wgrad|scalepackedtensor",
+            r"compute\w*offsets|flip_filter|fft[12]d_|im2d?2?col|pointwise_mult_and_sum|reduce_wgrad|scalepackedtensor|init_device_workspace",
         ),
         (
             "matrix product",

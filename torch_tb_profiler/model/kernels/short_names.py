@@ -26,6 +26,7 @@ MAX_SHORT_NAME_LENGTH = 48
 """Maximum length of a short name in characters."""
 
 _NCCL = lazy_regex(r"^(?:nccl|rccl)(?:Dev)?Kernel_(\w+)", re.IGNORECASE)
+_CUDNN_ATTENTION = lazy_regex(r"^cudnn_generated_fort_native_sdpa_(sm\d+)_flash_(fprop|bprop)_\w*?_(\d+x\d+x\d+)_")
 _TRITON = lazy_regex(r"^triton_(?:poi|red|per|tem|for|mix)_fused_(\w*?)(?:_?(\d+))?$")
 _FUSED = lazy_regex(
     r"_to_copy|_?unsafe_view|native_(?:layer|batch|group)_norm\w*?(?=_[a-z]|$)|_?scaled_dot_product_\w*?attention|"
@@ -180,6 +181,9 @@ def _short(name: str) -> str:
         return f"NCCL {match[1].replace('_', ' ')}"
     if match := _TRITON.match(name):
         return _triton_name(match[1], match[2])
+    if match := _CUDNN_ATTENTION.match(name):
+        direction = "forward" if match[2] == "fprop" else "backward"
+        return f"flash attention {direction} {match[3]}, cuDNN {match[1]}"
     parts, family = parse_identifiers(name), family_of_name(name)
     if family in ("matrix product", "convolution") and (product := _product_name(name, parts, family)):
         return product
@@ -276,8 +280,8 @@ def number_type(text: str) -> str:
         return f"{opaque[1]}-byte"
     found = [_TYPES[int(str(match.lastgroup)[1:])][0] for match in _ANY_TYPE.finditer(text)]
     computed = next((kind for kind in found if kind not in _INTEGERS), "")
-    if not computed and "s1688" in text:
-        return "tf32"  # the instruction that takes FP32 operands on Tensor Cores
+    if computed in ("", "fp32") and ("tf32" in text if computed else "s1688" in text):
+        return "tf32"  # s1688 is the instruction that takes FP32 operands on Tensor Cores
     return computed or next(iter(found), "")
 
 
