@@ -93,7 +93,7 @@ def build(trace: Trace, params: NoParams) -> Overview:
         base,
         _exposed_share(trace, first.average),
         0 if times is None else unexplained_sync_ns(trace),
-        waits_unrecorded=has_unrecorded_waits(trace),
+        waits_unrecorded=has_unrecorded_waits(trace) or (times is not None and _has_unlinked_communication(trace)),
     )
     spent = sentences(
         _step_sentence(trace, first.average, kind, hardware), *_evidence(trace, first.average, kind), path
@@ -262,6 +262,12 @@ def _evidence(trace: Trace, average: Average | None, kind: str | None) -> list[T
 def _communicates(trace: Trace) -> bool:
     """Return whether the trace is of one rank of several, as it communicates."""
     return bool(is_communication_kernel(trace).any()) or len(host_communication_calls(trace)) > 0
+
+
+def _has_unlinked_communication(trace: Trace) -> bool:
+    """Return whether a kernel that communicates has no recorded launch, so that no path leads through it."""
+    items = schedule(trace).items
+    return bool((is_communication_kernel(trace)[items.row] & (items.call < 0)).any())
 
 
 def _exposed_share(trace: Trace, average: Average | None) -> float:

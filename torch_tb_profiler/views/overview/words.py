@@ -285,8 +285,8 @@ def critical_path_sentence(
     exposed  share of the step in exposed communication. It needn't be on the critical path: where the path is
              mostly something else, the sentence also says how much of the path is communication
     syncs    ns of the host's part in synchronization calls, which nothing recorded explains
-    waits_unrecorded  the host waits for the device although no call is recorded that does: short waits for
-             communication look like host code then
+    waits_unrecorded  the host waits for the device although no call is recorded that does, or communication has
+             no recorded launch: waits for communication may look like host code then
     """
     if times is None or (total := sum(times.values())) <= 0:
         return ()
