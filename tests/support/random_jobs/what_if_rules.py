@@ -116,6 +116,19 @@ def _judge_sync_waits(match: re.Match[str], context: Context) -> str | None:
     return context.at_least(context.typical - us(match["then"]), true, "the idle time")
 
 
+def _judge_allocator_removal(match: re.Match[str], context: Context) -> str | None:
+    """Check what a rank saves without what all ranks do, which is to free and allocate memory of the driver."""
+    truth = context.truth
+    communicates = truth.communication(context.rank, context.odd) > 0
+    if communicates != ("if communication time stays the same" in match[0]):
+        return "other ranks may take longer"
+    return (context.at_most if match["best"] else context.close)(
+        context.typical - us(match["then"]),
+        truth.saved_alone_by_shared(context.rank, context.odd),
+        "what the rank saves without the allocator's calls",
+    )
+
+
 def _judge_rank_on_path(match: re.Match[str], context: Context) -> str | None:
     if context.truth.planted_odd and match[0].endswith("per step."):
         return "what is done once isn't done in each step"
@@ -204,6 +217,11 @@ WHAT_IF_RULES: tuple[tuple[str, Check], ...] = (
         rf"Removing the waits in .+ would cut the step to (?P<then>{NUMBER})"
         r"(?P<best> at best)?(?: if communication time stays the same)?\.",
         _judge_sync_waits,
+    ),
+    (
+        r"Removing the allocator's calls, with their waits for the device, would cut the step to "
+        rf"(?P<then>{NUMBER})(?P<best> at best)?(?: if communication time stays the same)?\.",
+        _judge_allocator_removal,
     ),
     (rf"{SHARE} of the (?:job's )?critical path .*is on rank (?P<rank>\d+).*\.", _judge_rank_on_path),
 )
