@@ -24,6 +24,7 @@ from tests.support.random_jobs.surfaces import JobSurfaces
 from tests.support.random_jobs.truth import JobTruth
 from tests.support.random_jobs.variants import KINDS, draw_job
 from tests.support.simulation.simulator import (
+    Call,
     Collective,
     Delay,
     Host,
@@ -141,6 +142,16 @@ def test_a_rule_checks_that_kernels_save_at_most_what_is_said(saved: str, is_tru
     simulation = Simulation([[SimulatedKernel("gemm", 1000), Sync()]], syncs=True)
     plan = JobPlan(0, simulation, "rank", (), None, None, (0,), {})
     sentence = f"Kernels twice as fast would save {saved}."
+    assert (judge_sentence(sentence, Context(JobTruth.of(plan), 0)) is None) == is_true
+
+
+@pytest.mark.parametrize(("then", "is_true"), [("1.0 ms", True), ("1.3 ms", False), ("0.5 ms", False)])
+def test_a_rule_checks_what_no_calls_of_the_allocator_save(then: str, is_true: bool) -> None:
+    """A step computes for 1 ms, then frees for 0.5 ms."""
+    calls = Call("cudaFree", 500, waits=True)
+    simulation = Simulation([[SimulatedKernel("gemm", 1000), calls, Sync()]], syncs=True)
+    plan = JobPlan(0, simulation, "allocator", (), ("allocator", 500.0), None, (0,), {})
+    sentence = f"Removing the allocator's calls, with their waits for the device, would cut the step to {then}."
     assert (judge_sentence(sentence, Context(JobTruth.of(plan), 0)) is None) == is_true
 
 
