@@ -245,11 +245,13 @@ def test_work_that_other_work_hides_gains_nothing() -> None:
 
 # ---- layouts --------------------------------------------------------------------------------------------
 
+LAYOUT = "layout_conversion"
+
 
 def draw_conversion(
     name: str = "void~cudnn::ops::nchwToNhwcKernel<float>", time: int = 300, sync: str = SYNC
 ) -> Trace:
-    return draw("\n".join([steps(1), work(500, 1_500, 100, 1, "conv"), work(2_000, time, 110, 2, name), sync]))
+    return draw("\n".join([steps(1), work(500, 1_500, 100, 1, "gemm"), work(2_000, time, 110, 2, name), sync]))
 
 
 @pytest.mark.parametrize(
@@ -280,6 +282,23 @@ def test_conversions_between_layouts_gain_what_they_take(name: str) -> None:
 )
 def test_other_kernels_are_no_matter_of_layout(trace: Trace) -> None:
     assert get_advice(trace, "layout_conversion") is None
+
+
+@pytest.mark.parametrize(
+    ("kernel", "share"),
+    [
+        ("void~at::native::batch_norm_backward_kernel<c10::BFloat16>", 0.03 + 0.15),
+        ("sm80_xmma_wgrad_indexed_implicit_gemm_f16f16", 0.03 + 0.15),
+        ("void~at::native::vectorized_layer_norm_kernel<float>", 0.03),  # images aren't normalized by it
+        ("at::native::copy_kernel", 0.03),
+    ],
+)
+def test_without_conversions_convolutions_and_batch_norms_may_be_faster_too(kernel: str, share: float) -> None:
+    conversion = work(2_000, 300, 110, 2, "void~nchwToNhwcKernel<float>")
+    found = get_advice(draw("\n".join([steps(1), work(500, 1_500, 100, 1, kernel), conversion, SYNC])), LAYOUT)
+    assert found is not None and found.gain_share == pytest.approx(share)
+    alone = draw("\n".join([steps(1), work(500, 1_500, 100, 1, kernel), SYNC]))
+    assert get_advice(alone, LAYOUT) is None
 
 
 def test_a_conversion_beside_other_work_gains_nothing() -> None:

@@ -128,6 +128,15 @@ def test_a_kernel_without_a_name_is_not_tf32() -> None:
     assert [done.types[code] for code in done.type] == ["fp32"]
 
 
+def test_the_type_is_that_of_the_product_also_where_a_conversion_before_it_takes_longer() -> None:
+    product = "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32"
+    done, _ = work_of(
+        operator("aten::mm", 0, 9, **MM), launch(1, 1), launch(3, 2),
+        kernel("void cudnn::nchwToNhwcKernel<float, float>(float)", 40, 30, 1), kernel(product, 80, 10, 2),
+    )  # fmt: skip
+    assert [done.types[code] for code in done.type] == ["tf32"]
+
+
 def test_work_recorded_by_the_compiler_replaces_modeled_work() -> None:
     dims = {"dims": [[8], [8]], "types": [FLOAT, FLOAT]}
     done, _ = work_of(

@@ -15,7 +15,6 @@ from torch_tb_profiler.analyses.overview.communication_rules import (
 from torch_tb_profiler.analyses.overview.device_rules import (
     find_communication,
     find_data_parallel,
-    find_layout_conversions,
     find_missing_nccl,
 )
 from torch_tb_profiler.analyses.overview.finding import (
@@ -36,6 +35,7 @@ from torch_tb_profiler.analyses.overview.host_rules import (
 )
 from torch_tb_profiler.analyses.overview.kernel_rules.attention import find_unfused_attention
 from torch_tb_profiler.analyses.overview.kernel_rules.chains import find_elementwise_chains
+from torch_tb_profiler.analyses.overview.kernel_rules.layouts import find_layout_conversions
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import find_optimizer_loop, find_optimizer_on_cpu
 from torch_tb_profiler.analyses.overview.kernel_rules.precision import find_missing_mixed_precision
 from torch_tb_profiler.analyses.overview.kernel_rules.products import find_slow_products

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,7 +17,6 @@ from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.arrays import distinct, median
 from torch_tb_profiler.base.intervals import intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import DATA_PARALLEL
-from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.communication.collectives import Collectives, collectives
 from torch_tb_profiler.model.communication.events import (
     POINT_TO_POINT,
@@ -41,9 +39,6 @@ LATE_RATIO = 3
 
 MIN_SAMPLES = 4
 """Fewest collectives of one kind that make their median meaningful."""
-
-_CONVERSION = lazy_regex(r"nchwTo(Folded)?Nhwc|nhwcTo(Folded)?Nchw", re.IGNORECASE)
-"""Kernels of cuDNN that only convert between layouts."""
 
 MIN_NCCL_CAPABILITY = (3, 5)
 """Compute capability from which NCCL supports a GPU."""
@@ -171,23 +166,3 @@ def _supports_nccl(device: DeviceInfo) -> bool:
 def compute_capability(device: DeviceInfo) -> tuple[int, ...]:
     """Return the compute capability as numbers, (0,) if it is unknown."""
     return tuple(map(int, device.compute_capability.split("."))) if device.compute_capability else (0,)
-
-
-def find_layout_conversions(trace: Trace) -> Iterator[Finding]:
-    """Find conversions between NCHW and NHWC, for convolutions that want another layout than the tensors have."""
-    kernels = rows_of_kind(trace, Kind.KERNEL)
-    names = trace.events.name[kernels]
-    mine = kernels[name_mask(trace.strings, _CONVERSION.search, names)[names]]
-    if len(mine) == 0:
-        return
-    work = rows_of_kind(trace, *DEVICE_KINDS)
-    others = work[~np.isin(work, mine)]
-    yield Finding(
-        "layout_conversion",
-        event_intervals(trace, mine),
-        event_intervals(trace, others),
-        mine,
-        on_device=True,
-        value=len(mine),
-        event=int(mine[np.argmax(trace.events.duration[mine])]),
-    )

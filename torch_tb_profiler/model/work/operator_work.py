@@ -24,6 +24,7 @@ from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_op
 from torch_tb_profiler.model.costs.call import Cost, UnknownCostError, read_call
 from torch_tb_profiler.model.costs.models import find_cost_model
 from torch_tb_profiler.model.dtypes import peak_dtype
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import Kind, event_kinds, event_spans
 from torch_tb_profiler.model.trace import (
     ABSENT,
@@ -91,7 +92,7 @@ def operator_work(trace: Trace) -> OperatorWork:
     count = len(owners.calls)
     start, end = event_spans(trace, rows)
     length = end - start
-    main = _longest_event(call, length, rows, count)
+    main = _main_event(call, length, rows, _are_products(trace, rows), count)
     signature, first = _signatures(trace, owners, main)
     costs = _owner_costs(trace, owners, first, main[first])
     kernels = [_event_name(trace, row) for row in main[first].tolist()]
@@ -163,12 +164,22 @@ class _TextCodes:
         return tuple(self._codes)[1:]
 
 
-def _longest_event(call: Int32, length: Int64, rows: Int32, count: int) -> Int32:
-    """Return int32[k]: the longest device event of each call; its name is that of the kernel that it ran as."""
+def _are_products(trace: Trace, rows: Int32) -> Bool:
+    """Return bool[k]: device events that multiply matrices or convolve, whatever runs before or after them."""
+    products = [FAMILIES.index(each) for each in ("matrix product", "convolution", "attention")]
+    mask: Bool = np.isin(family_codes(trace)[rows], products)
+    return mask
+
+
+def _main_event(call: Int32, length: Int64, rows: Int32, is_product: Bool, count: int) -> Int32:
+    """Return int32[k]: the longest product of each call, else its longest device event.
+
+    Its name is that of the kernel that the call ran as; a conversion of layouts may take longer than that.
+    """
     main = np.full(count, NO_CODE, np.int32)
     main[call] = rows
     several = np.flatnonzero(np.bincount(call, minlength=count)[call] > 1)  # most calls launch one kernel
-    order = several[np.lexsort((length[several], call[several]))]
+    order = several[np.lexsort((length[several], is_product[several], call[several]))]
     main[call[order]] = rows[order]  # the last write wins
     return main
 

@@ -373,8 +373,9 @@ RULE_WORDS = {
     ),
     ("layout_conversion", ""): RuleWords(
         "Keep images in channels_last",
-        "For {time} of {base}, the host waits for kernels ({count} in the trace) that only convert between the "
-        "layouts NCHW and NHWC around convolutions.",
+        "{count} kernels in the trace only convert between the layouts NCHW and NHWC around convolutions. Without "
+        "them, convolutions and batch norms may be faster, too: at peak speed, that would save up to {gain} of "
+        "{base}.",
         f"kernels that convert between NCHW and NHWC cost {_COST}",
         "the model is in channels_last already: then an operator between the convolutions has no kernel for it.",
         "model = model.to(memory_format=torch.channels_last)  # and its inputs",

@@ -1,0 +1,51 @@
+"""Images in NCHW whose convolutions want NHWC."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Finding
+from torch_tb_profiler.analyses.overview.kernel_rules.excess import other_device_work, times_after_share
+from torch_tb_profiler.analyses.shared.attainable import roofline_shares
+from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
+from torch_tb_profiler.base.intervals import intersect, total
+from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
+from torch_tb_profiler.model.kinds import Kind, event_intervals, rows_of_kind
+from torch_tb_profiler.model.trace import Trace, name_mask
+
+_CONVERSION = lazy_regex(r"nchwTo(Folded)?Nhwc|nhwcTo(Folded)?Nchw", re.IGNORECASE)
+"""Kernels of cuDNN that only convert between layouts."""
+
+_BATCH_NORM = lazy_regex(r"batch_?norm|bn_(?:fw|bw)", re.IGNORECASE)
+
+
+def find_layout_conversions(trace: Trace) -> Iterator[Finding]:
+    """Find conversions between NCHW and NHWC, for convolutions that want another layout than the tensors have.
+
+    Without them, convolutions and batch norms run in other kernels, too: what these take beyond the roofline may
+    go as well.
+    """
+    kernels = rows_of_kind(trace, Kind.KERNEL)
+    names = trace.events.name[kernels]
+    converts = name_mask(trace.strings, _CONVERSION.search, names)[names]
+    conversions = kernels[converts]
+    windows = typical_windows(trace)
+    if total(intersect(windows, event_intervals(trace, conversions))) < MIN_GAIN_SHARE * total(windows):
+        return
+    in_layout = family_codes(trace)[kernels] == FAMILIES.index("convolution")
+    in_layout |= name_mask(trace.strings, _BATCH_NORM.search, names)[names]
+    share = np.where(converts, 0, np.nan_to_num(roofline_shares(trace, kernels)))[converts | in_layout]
+    rows = kernels[converts | in_layout]
+    yield Finding(
+        "layout_conversion",
+        times_after_share(trace, rows, share),
+        other_device_work(trace, rows),
+        rows,
+        on_device=True,
+        value=len(conversions),
+        event=int(conversions[np.argmax(trace.events.duration[conversions])]),
+    )
