@@ -9,6 +9,7 @@ import pytest
 from tests.support.snapshots import entry, frame
 from tests.views.memory.test_snapshot_failures import BASE, FORWARD, MIB, STEP, draw_segment
 from tests.views.memory.test_snapshot_history import read
+from torch_tb_profiler.analyses.memory.snapshot.fit import MeasuredPeak, fit_batches
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.ingest.memory.snapshot import as_trace
 from torch_tb_profiler.model.snapshots import RecordedSnapshot
@@ -110,6 +111,21 @@ def test_what_will_fit_follows_from_two_batch_sizes() -> None:
     assert "likely 29 to 62" in plain(found.headline)
     known = fit(SMALL, LARGE, batch=8, other_batch=4, device_bytes=1000 * MIB)
     assert (known.fits_at_least, known.fits_at_most, known.target_low_bytes) == (79, 112, None)
+
+
+@pytest.mark.parametrize(("base", "candidate"), [((16, 70), (32, 110)), ((32, 110), (16, 70))])
+def test_unused_memory_that_grows_with_the_batch_goes_on_growing(
+    base: tuple[int, int], candidate: tuple[int, int]
+) -> None:
+    """2.5 unused bytes per item: with as much as at 32 items, 164 would fit."""
+    peaks = [
+        MeasuredPeak(batch, {"activations": 40 * batch, "parameters": 300}, u) for batch, u in (base, candidate)
+    ]
+    scaling = fit_batches(*peaks)
+    assert scaling is not None
+    assert scaling.largest_batch(7_000) == ((7_000 - 300 - 30) // 42.5, (7_000 - 300) // 40)
+    assert scaling.predict(100) == (4_300, 4_300 + 30 + 250)
+    assert scaling.predict(8) == (620, 620 + 110)  # no less than was seen
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
     peak = fixed + per_item * batch        through both recordings, in total and for each category
 
-What the allocator reserves beyond what is in use can't be predicted, so the answer is an interval: with as much
-unused memory as the worse of both recordings had, and with none.
+What the allocator reserves beyond what is in use can't be predicted, so the answer is an interval: with none, and
+with as much unused memory as the worse of both recordings had, or as a line through both says if that is more.
 """
 
 from __future__ import annotations
@@ -36,22 +36,29 @@ class CategoryScaling:
 
 @dataclass(frozen=True)
 class MemoryScaling:
-    """How the peak grows with the batch; `unused` as (least, most) of the recordings."""
+    """How the peak grows with the batch, and the unused memory with it; `most_unused` of both recordings."""
 
     fixed: float
     per_item: float
     categories: tuple[CategoryScaling, ...]
-    unused: tuple[int, int]
+    most_unused: int
+    unused_fixed: float
+    unused_per_item: float
 
     def predict(self, batch: int) -> tuple[int, int]:
         """Return the bytes that a batch needs, without unused memory and with the most that was seen."""
         used = self.fixed + self.per_item * batch
-        return max(round(used), 0), max(round(used + self.unused[1]), 0)
+        unused = max(self.most_unused, self.unused_fixed + self.unused_per_item * batch)
+        return max(round(used), 0), max(round(used + unused), 0)
 
     def largest_batch(self, room: int) -> tuple[int, int]:
         """Return the largest batch that fits in `room` bytes, with the most unused memory and with none."""
-        low, high = (int((room - self.fixed - unused) // self.per_item) for unused in (self.unused[1], 0))
-        return max(low, 0), max(high, 0)
+        high = (room - self.fixed) // self.per_item
+        low = (room - self.fixed - self.most_unused) // self.per_item
+        if self.unused_per_item > 0:
+            grown = room - self.fixed - self.unused_fixed
+            low = min(low, grown // (self.per_item + self.unused_per_item))
+        return max(int(low), 0), max(int(high), 0)
 
 
 def fit_batches(a: MeasuredPeak, b: MeasuredPeak) -> MemoryScaling | None:
@@ -66,5 +73,12 @@ def fit_batches(a: MeasuredPeak, b: MeasuredPeak) -> MemoryScaling | None:
         rows.append(CategoryScaling(name, first - per_item * a.batch, per_item))
     per_item = (b.bytes - a.bytes) / step
     rows.sort(key=lambda row: (-row.per_item, row.name))
-    unused = sorted((a.unused, b.unused))
-    return MemoryScaling(a.bytes - per_item * a.batch, per_item, tuple(rows), (unused[0], unused[1]))
+    unused_per_item = (b.unused - a.unused) / step
+    return MemoryScaling(
+        fixed=a.bytes - per_item * a.batch,
+        per_item=per_item,
+        categories=tuple(rows),
+        most_unused=max(a.unused, b.unused),
+        unused_fixed=a.unused - unused_per_item * a.batch,
+        unused_per_item=unused_per_item,
+    )
