@@ -62,11 +62,11 @@ def test_an_unknown_roof_bounds_nothing_and_is_said() -> None:
     assert "The roofline of these products is unknown; where memory limits them" in text_of(found)
 
 
-def replayed(*kernels: str, device: str = "NVIDIA H100 80GB HBM3") -> Advice | None:
-    """Return the advice on a graph that replays these kernels, of a millisecond each."""
+def replayed(*kernels: str, device: str = "NVIDIA H100 80GB HBM3", each: int = 999) -> Advice | None:
+    """Return the advice on a graph that replays these kernels, of `each` us, a millisecond apart."""
     graph = [event("host cuda_runtime cudaGraphLaunch 10 5 correlation=9")]
     for number, name in enumerate(kernels):
-        graph.append(event(f"gpu0 kernel k {20 + 1_000 * number} 999 correlation=9") | {"name": name})
+        graph.append(event(f"gpu0 kernel k {20 + 1_000 * number} {each} correlation=9") | {"name": name})
     return get_advice(read([STEP, SYNC, *graph], deviceProperties=[{**H100, "name": device}]), "mixed_precision")
 
 
@@ -94,3 +94,8 @@ def test_products_that_a_graph_replays_are_known_by_the_names_of_their_kernels()
 def test_other_replayed_kernels_gain_nothing_from_tensor_cores(kernel: str) -> None:
     assert replayed(kernel) is None
     assert replayed(SGEMM, device="NVIDIA GeForce GTX 1650") is None
+
+
+@pytest.mark.parametrize(("each", "advised"), [(20, True), (19, False)])
+def test_short_products_that_a_graph_replays_may_be_too_small_for_any_unit(each: int, advised: bool) -> None:
+    assert (replayed(*[SGEMM] * 12, each=each) is not None) == advised

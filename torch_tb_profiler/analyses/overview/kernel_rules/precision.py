@@ -31,6 +31,9 @@ from torch_tb_profiler.model.work.operator_work import operator_work
 MIN_UNIT_SHARE = 0.1
 """A product that reaches less than this share of its roofline is too small or too short for its unit to matter."""
 
+MIN_REPLAYED_NS = 20_000
+"""A shorter product whose FLOPs are unknown may be too small for its unit to matter, ns: as a router's."""
+
 TENSOR_CORE_MULTIPLES = {"tf32": 4, "fp16": 8}
 """Sizes of matrices that Tensor Cores take as they are: multiples of 16 bytes."""
 
@@ -75,8 +78,9 @@ def find_missing_mixed_precision(trace: Trace) -> Iterator[Finding]:
 
 
 def _are_float32_products(trace: Trace, rows: Int32) -> Bool:
-    """Return bool[k]: kernels whose names say that they multiply matrices in float32, and not by vectors."""
+    """Return bool[k]: kernels whose names say that they multiply matrices, not vectors, in float32; long ones."""
     product = family_codes(trace)[rows] == FAMILIES.index("matrix product")
+    product &= trace.events.duration[rows] >= MIN_REPLAYED_NS
     float32 = np.zeros(len(trace.strings) + 1, np.bool_)
     for code in distinct_codes(trace.events.name[rows[product]]):
         name = trace.strings[code]
