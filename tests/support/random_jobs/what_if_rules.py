@@ -111,14 +111,6 @@ def _judge_removal(match: re.Match[str], context: Context) -> str | None:
     )
 
 
-def _judge_allocator(match: re.Match[str], context: Context) -> str | None:
-    """Check that the allocator is called, and that without it the device still does its work."""
-    if context.plan.kind != "allocator":
-        return "nothing is allocated"
-    busy = context.truth.busy(context.rank, context.odd)
-    return context.at_least(context.typical - us(match["then"]), context.typical - busy, "the idle time")
-
-
 def _judge_sync_waits(match: re.Match[str], context: Context) -> str | None:
     true = context.typical - context.truth.busy(context.rank, context.odd)
     return context.at_least(context.typical - us(match["then"]), true, "the idle time")
@@ -126,6 +118,8 @@ def _judge_sync_waits(match: re.Match[str], context: Context) -> str | None:
 
 def _judge_allocator_removal(match: re.Match[str], context: Context) -> str | None:
     """Check what a rank saves without what all ranks do, which is to free and allocate memory of the driver."""
+    if context.plan.kind != "allocator":
+        return "nothing is allocated"
     truth = context.truth
     communicates = truth.communication(context.rank, context.odd) > 0
     if communicates != ("if communication time stays the same" in match[0]):
@@ -220,12 +214,6 @@ WHAT_IF_RULES: tuple[tuple[str, Check], ...] = (
         rf"(?P<name>.+) accounts for (?P<time>{NUMBER}) of the critical path; removing it would cut the step to "
         rf"(?P<then>{NUMBER})(?P<best> at best)?(?: if communication time stays the same)?\.",
         _judge_removal,
-    ),
-    (
-        rf"Removing the allocator's calls, with their waits for the device, would cut the step to "
-        rf"(?P<then>{NUMBER})"
-        r"(?P<best> at best)?(?: if communication time stays the same)?\.",
-        _judge_allocator,
     ),
     (
         rf"Removing the waits in .+ would cut the step to (?P<then>{NUMBER})"
