@@ -22,7 +22,9 @@ Born = tuple[int, int | None, int, list[Any]]
 """Step of the allocation, step in which it is freed (None: never), MiB, stack."""
 
 
-def grown(*blocks: Born, steps: int = 6, annotated: bool = False, fails: bool = False) -> MemorySnapshot:
+def grown(
+    *blocks: Born, steps: int = 6, annotated: bool = False, fails: bool = False, device_free: int = 10
+) -> MemorySnapshot:
     """Return the answer for a history in which each step has a forward and a backward pass of 100 MiB."""
     entries: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
@@ -52,7 +54,7 @@ def grown(*blocks: Born, steps: int = 6, annotated: bool = False, fails: bool = 
         )
     left = sum(size for _, gone, size, _ in blocks if gone is None or gone >= steps)
     if fails:
-        oom = entry("oom", 60 * MIB, 10 * len(entries), FORWARD, device_free=10 * MIB)
+        oom = entry("oom", 60 * MIB, 10 * len(entries), FORWARD, device_free=device_free * MIB)
         entries.append(oom)
     segments = [draw_segment([(max(left, 1), STEP), *([] if fails else [(400, None)])])]
     value = {"segments": segments, "device_traces": [entries], "external_annotations": notes if annotated else []}
@@ -216,6 +218,10 @@ def test_a_leak_is_a_remedy_where_memory_ran_out_first_if_it_is_enough() -> None
     assert plain(leaking.details).startswith("Likely a leak: 60.0 MiB in 6 blocks from evaluate.py(41): add")
     little = [plain(remedy) for remedy in grown(*each(0, 1, 2, 3, 4, 5, size=5), fails=True).oom[-1].remedies]
     assert "30.0 MiB" in little[-1] and "never freed" not in little[0]
+    for size, first in ((10, "Free what"), (5, "Raise `torch.cuda.set_per_process_memory_fraction`")):
+        limited = grown(*each(0, 1, 2, 3, 4, 5, size=size), fails=True, device_free=1000).oom[-1]
+        assert limited.cause == "limit" and len(limited.remedies) == 2
+        assert plain(limited.remedies[0]).startswith(first)  # free memory of the device is of no use
     sound = grown(fails=True)
     assert not any("never freed" in plain(remedy) for remedy in sound.oom[-1].remedies)
     assert "leak" not in plain(sound.details)

@@ -141,7 +141,7 @@ def remedies(
     noun        what a step is, see `SnapshotGrowth`
     """
     found = list(_remedies(failure, categories, others, expandable))
-    if leaking is None or failure.cause in ("limit", "unknown"):
+    if leaking is None or failure.cause == "unknown":
         return found
     first, further = leaks[0], leaks[1:]
     more, places = sum(site.bytes for site in further), plural(len(further), "other place")
@@ -153,7 +153,8 @@ def remedies(
         steps=plural(first.steps, noun),
         others=f"; {places} {agree(len(further), 'keeps', 'keep')} {format_bytes(more)}" if further else "",
     )
-    enough = first.bytes + more + (failure.device_free or 0) >= failure.size
+    usable = 0 if failure.cause == "limit" else failure.device_free or 0  # a limit holds this process off the rest
+    enough = first.bytes + more + usable >= failure.size
     return [freeing, *found] if enough else [*found, freeing]
 
 
