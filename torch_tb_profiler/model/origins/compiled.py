@@ -33,7 +33,7 @@ _FORWARD, _BACKWARD = "CompiledFunction", "CompiledFunctionBackward"
 
 NO_RECORD = "no compile record was found beside the trace; write one with `torch_tb_profiler.handler`"
 OTHER_RECORD = "the compile records beside the trace are of other graphs"
-NOT_GENERATED = "launched in a compiled region, but not by generated code"
+NOT_IN_RECORD = "launched in a compiled region, by a call that no compile record beside the trace has"
 SEVERAL_RECORDS = "several compile records fit this graph"
 NO_MAPPING = "the compile record has no node mapping for this graph (a backward graph has none)"
 NO_LINES = "the compile record holds no source line for this kernel"

@@ -353,7 +353,7 @@ def _explain_device(trace: Trace, columns: _Builder, is_replayed: Bool, calls: c
             columns.explain(in_region & ~columns.known("lines") & has_reason[call], reason)
     has_record = bool(trace.origin_records.graphs)
     columns.explain(
-        in_region & ~columns.known("lines"), compiled.NOT_GENERATED if has_record else compiled.NO_RECORD
+        in_region & ~columns.known("lines"), compiled.NOT_IN_RECORD if has_record else compiled.NO_RECORD
     )
     if not has_frames(trace):
         columns.explain(launched & linked & ~columns.known("lines"), missing_reason(trace, "stacks"))
