@@ -226,7 +226,7 @@ def test_a_part_below_a_nanosecond_is_not_listed(log: ttp.Log) -> None:
 
 def test_why_there_is_no_advice_names_the_worker_of_which_it_is_said() -> None:
     """Ranks wait for different times, so a share is of one of them alone."""
-    plan = draw_plan(84)
+    plan = draw_plan(21)
     surfaces = JobSurfaces(JobTruth(plan, plan.simulation.run()))
     found = summarize(surfaces)
     assert found.reasons["advice"].startswith(f"{found.bound_worker}: No known fix on this rank would save ")

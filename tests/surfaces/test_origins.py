@@ -21,7 +21,7 @@ KERNEL, NEW_NAME = "act_and_mul_kernel_silu_bf16", "triton_poi_fused_silu_mul_7"
 OPERATOR, MODULE, LINE = "_C::silu_and_mul", "Decoder_0/Layer_3/MLP_0", "model.py:53"
 """Where the replays have one of the kernels from: what the capture says."""
 
-COMPILED_LINE = "train_compiled.py:31"
+COMPILED_LINE = "train_compiled.py:36"
 
 
 @pytest.fixture(scope="module")

@@ -39,6 +39,7 @@ ELSEWHERE = {
     ),
     r"^roofline headline .* At its roof": "the time of a row less what it would save",
     r"^distributed stragglers\.why ": "the difference of two rows",
+    r"^distributed headline .* differences between the ranks cost ": "what the job with equal ranks takes less",
     r"^diff headline ": "the difference of the two steps that are named",
     r"^lightning details ": "the sum of the hooks",
 }

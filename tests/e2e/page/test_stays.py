@@ -20,7 +20,7 @@ JOB = "simulated_8_h100_late_rank"
 WITH_LATE_ANSWERS = ("overview", "trace", "idle", "critical_path", "distributed")
 """Views that draw before everything is computed."""
 
-ONLY_TAB = {"hang_gloo": ("hangs",), "simulated_out_of_memory": ("memory",)}
+ONLY_TAB = {"hang_gloo": ("hangs",), "out_of_memory_h200": ("memory",), "simulated_out_of_memory": ("memory",)}
 """The tab of each sample without a trace: flight recorders or snapshots alone have one."""
 
 MOST_SHIFT = 0.005

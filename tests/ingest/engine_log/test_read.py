@@ -213,7 +213,7 @@ def test_a_profiler_that_records_a_stage_tells_the_zone(stage: str) -> None:
     starts = SGLANG.format("00") + f"Profiling starts for {stage}. Traces will be saved to: /tmp\n"
     line = SGLANG.format("01") + "Decode batch, #running-req: 4, #queue-req: 3"
     assert known(starts + line).samples[0].time_ns == BEGIN + SECOND
-    with pytest.raises(TraceError, match="no zone"):  # CUDA graphs are captured long before
+    with pytest.raises(TraceError, match="no time zone"):  # CUDA graphs are captured long before
         read(starts.replace(stage, "graph capture for NPU") + line)
 
 
@@ -255,7 +255,7 @@ def test_without_a_zone_nothing_is_placed() -> None:
     with pytest.raises(TraceError, match="no line near the trace says that the profiler started"):
         read(VLLM.format("01") + V1)
     late = VLLM_STARTS.replace("09:00:00", "09:05:00") + VLLM.format("01") + V1
-    with pytest.raises(TraceError, match="no zone"):  # five minutes are no zone: another recording's line
+    with pytest.raises(TraceError, match="no time zone"):  # five minutes are no zone: another recording's line
         read(late)
 
 

@@ -14,7 +14,7 @@ from tests.support.simulation.simulator import Collective, Host, Simulation, Wai
 from tests.support.traces import document, draw, event, read_bytes
 from torch_tb_profiler.analyses.overview import communication_rules, device_rules, host_rules, memory_rules
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
-from torch_tb_profiler.analyses.overview.kernel_rules import attention, chains, optimizer, precision, products
+from torch_tb_profiler.analyses.overview.kernel_rules import attention, chains, layouts, optimizer, precision, products
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views import SLUGS
 from torch_tb_profiler.views._shared.text import plain
@@ -43,7 +43,7 @@ def test_every_case_says_what_to_do_how_much_it_gains_and_when_not(id: str, case
     assert advice.exception.endswith(".") and not advice.rule.endswith(".")
     assert "{" not in plain(advice.text) + plain(advice.title) + advice.exception
     targets = {phrase.link for phrase in advice.text if phrase.link is not None}
-    assert targets == {advice.evidence}
+    assert targets <= {advice.evidence}  # a sum of many parts opens none of them
     assert advice.evidence.partition("?")[0] in SLUGS
 
 
@@ -68,6 +68,7 @@ RULES = (
     memory_rules,
     attention,
     chains,
+    layouts,
     optimizer,
     precision,
     products,

@@ -164,7 +164,7 @@ def reserved_sentence(kind: str, reserved: ReservedRise, noun: str) -> Text:
 def _small_peak(memory: DeviceMemory, peak: PeakMoment, at_peak: LiveMemory) -> Text:
     """Return how little memory is used; the total of the trace where nothing is older, else the peak."""
     if not at_peak.older and memory.start in (None, 0) and memory.allocated_in_trace < MIN_HEADLINE_BYTES:
-        size = Phrase(format_bytes(memory.allocated_in_trace), _peak_link(memory, peak))
+        size = Phrase(format_bytes(memory.allocated_in_trace), link("memory", device=memory.device.name))
         return text(
             "Only {size} were allocated on {device} during the trace.", size=size, device=memory.device.name
         )

@@ -44,9 +44,9 @@ def build_recommendation(
     evidence = evidence or _evidence(finding)
     measured = None if advice.gain is None else advice.gain.measured_ns
     parts: dict[str, str | Phrase | Text] = {
-        "time": Phrase(format_duration(measured), evidence),
-        "limit": Phrase(format_duration(measured, "up"), evidence),
-        "gain": Phrase(format_duration(None if advice.gain is None else advice.gain.ns, "up"), evidence),
+        "time": Phrase(format_duration(measured), evidence if _shows(finding, measured) else None),
+        "limit": Phrase(format_duration(measured, "up"), evidence if _shows(finding, measured) else None),
+        "gain": format_duration(None if advice.gain is None else advice.gain.ns, "up"),
         "share": Phrase(format_ratio(finding.value), evidence),
         "count": "" if finding.value is None else f"{finding.value:,.0f}",
         "duration": format_duration(finding.value),
@@ -80,6 +80,13 @@ def build_recommendation(
         exception=_exception(words, advice.gain),
         evidence=evidence,
     )
+
+
+def _shows(finding: Finding, measured_ns: float | None) -> bool:
+    """Return whether the evidence has the time of a step, and not one of many parts of it."""
+    if measured_ns is None or finding.window is None:
+        return True
+    return measured_ns <= finding.window[1] - finding.window[0]
 
 
 def _say_iterations(words: RuleWords, noun: str) -> RuleWords:
