@@ -14,7 +14,14 @@ from tests.support.simulation.simulator import Collective, Host, Simulation, Wai
 from tests.support.traces import document, draw, event, read_bytes
 from torch_tb_profiler.analyses.overview import communication_rules, device_rules, host_rules, memory_rules
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
-from torch_tb_profiler.analyses.overview.kernel_rules import attention, chains, layouts, optimizer, precision, products
+from torch_tb_profiler.analyses.overview.kernel_rules import (
+    attention,
+    chains,
+    layouts,
+    optimizer,
+    precision,
+    products,
+)
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views import SLUGS
 from torch_tb_profiler.views._shared.text import plain

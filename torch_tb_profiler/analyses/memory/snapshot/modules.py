@@ -20,6 +20,9 @@ NO_MODULE = "outside of modules"
 
 _LIBRARY = lazy_regex(r"(?:site|dist)-packages/|^torch/|^<frozen")
 
+_ALLOCATOR = lazy_regex(r"^(?:torch::(?:unwind|CapturedTraceback|cuda)::|c10::cuda::CUDACachingAllocator)")
+"""Frames that are the same for every block: they record the stack and reserve memory."""
+
 _TORCH = lazy_regex(r"(?:site|dist)-packages/torch/|^torch/")
 
 
@@ -52,7 +55,11 @@ def stack_modules(snapshot: RecordedSnapshot) -> StackModules:
 
 
 def program_frame(frames: Sequence[str]) -> str | None:
-    """Return the innermost frame of the program's own Python code, else of any; None if there are no frames."""
+    """Return the innermost frame of the program's own Python code, else of any Python, else of what allocates.
+
+    None if there are no frames.
+    """
     python = [frame for frame in frames if ".py(" in frame]
     own = [frame for frame in python if not _LIBRARY.search(frame.replace("\\", "/"))]
-    return next(iter(own or python or frames), None)
+    allocating = [frame for frame in frames if not _ALLOCATOR.search(frame)]
+    return next(iter(own or python or allocating or frames), None)

@@ -118,9 +118,16 @@ export function SnapshotInstant({ selectors, file, snapshot, entry, onPick }: Pr
   );
 }
 
-/** The innermost frame of Python code, which says more than the allocator's. */
+/** Frames of the allocator, which are the same for every block. */
+const ALLOCATOR = /^(?:torch::(?:unwind|CapturedTraceback|cuda)::|c10::cuda::CUDACachingAllocator)/;
+
+/** The innermost frame of Python code, else of what calls the allocator. */
 const siteName = (frames: MemorySnapshot['stacks'][number]['frames']): string =>
-  (frames.find(frame => /\.py\(\d+\)/.test(frame.text)) ?? frames[0])?.text ?? 'no stack recorded';
+  (
+    frames.find(frame => /\.py\(\d+\)/.test(frame.text)) ??
+    frames.find(frame => !ALLOCATOR.test(frame.text)) ??
+    frames[0]
+  )?.text ?? 'no stack recorded';
 
 /** A path without its folders but the last: the file is what tells sites apart. */
 const shortPath = (name: string): string => name.replace(/^.*\/([^/]+\/[^/]+)$/, '$1');
