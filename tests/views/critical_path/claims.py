@@ -378,6 +378,14 @@ CLAIMS = [
         steps(launched("gemm", 20, 9_000, 10), "host cpu_op aten::item 30 8995", SYNC),
     ),
     Claim(
+        "Some communication has no recorded launch, so no path leads through it: where the host waits for it, "
+        "that looks like host code.",
+        "no path leads through it",
+        steps(launched("gemm", 20, 9_000, 10), "gpu0 kernel ncclDevKernel_AllReduce 9020 500 stream=7", SYNC),
+        "it has one",
+        steps(launched("gemm", 20, 9_000, 10), launched("ncclDevKernel_AllReduce", 9_020, 500, 12), SYNC),
+    ),
+    Claim(
         "{share} of {path} is on {name}",
         r"9\d(\.\d)?% of the job's critical path is on rank 2",
         path_of_job(job(Delay("host", 2, us=50_000))),

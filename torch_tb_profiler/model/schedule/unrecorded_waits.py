@@ -13,9 +13,10 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
-from torch_tb_profiler.base.memo import stored
+from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import call_tree, stack_of_thread
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import event_spans
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
 from torch_tb_profiler.model.schedule.items import DeviceItems, device_items
@@ -64,6 +65,17 @@ def unrecorded_waits(trace: Trace) -> UnrecordedWaits:
 def has_unrecorded_waits(trace: Trace) -> bool:
     """Return whether the host waits for the device although no call is recorded that does."""
     return len(unrecorded_waits(trace).item) > 0
+
+
+@derived
+def has_unlinked_communication(trace: Trace) -> bool:
+    """Return whether most communication has no recorded launch, so that no path leads through it.
+
+    The first kernels of a recording may have been launched before it.
+    """
+    items = device_items(trace)
+    length = (items.end - items.start) * is_communication_kernel(trace)[items.row]
+    return bool(2 * length[items.call < 0].sum() > length.sum())
 
 
 def _launched_work(items: DeviceItems) -> tuple[Int64, Int64]:

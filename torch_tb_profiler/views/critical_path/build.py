@@ -33,7 +33,7 @@ from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.schedule.stream_waits import has_unknown_consumers
-from torch_tb_profiler.model.schedule.unrecorded_waits import has_unrecorded_waits
+from torch_tb_profiler.model.schedule.unrecorded_waits import has_unlinked_communication, has_unrecorded_waits
 from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import RankView, Tab, TraceView, View
@@ -89,6 +89,7 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
             graph.clock_shift_ns,
             communicates=any(words.is_communication(row) for row in targets),
             waits_unrecorded=has_unrecorded_waits(trace),
+            unlinked=has_unlinked_communication(trace),
         ),
         path=path,
         steps=_step_paths(trace),
@@ -176,6 +177,7 @@ def _headline(trace: Trace, path: PathSummary, targets: list[TargetRow]) -> Text
         explained=explained,
         noun=noun,
         missing_kernels=missing,
+        unlinked=has_unlinked_communication(trace),
     )
 
 

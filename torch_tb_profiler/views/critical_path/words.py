@@ -67,16 +67,27 @@ _UNRECORDED_WAITS_LIMIT = text(
     "is assumed to be waiting."
 )
 
+_UNLINKED_LIMIT = text(
+    "Some communication has no recorded launch, so no path leads through it: where the host waits for it, that "
+    "looks like host code."
+)
+
 COMPARED_LIMIT = text("What-ifs of communication shorten only the transfer, so that is the most they can save.")
 """Added to the limits once the other ranks are read."""
 
 
-def limits(clock_shift_ns: int, *, communicates: bool = False, waits_unrecorded: bool = False) -> Text:
-    """Say what no what-if models, what communication contains, which waits are inferred, and the clock's shift."""
+def limits(
+    clock_shift_ns: int, *, communicates: bool = False, waits_unrecorded: bool = False, unlinked: bool = False
+) -> Text:
+    """Say what no what-if models, what communication contains, which waits are inferred, and the clock's shift.
+
+    unlinked  communication has no recorded launch
+    """
     return sentences(
         _LIMITS,
         _ALONE_LIMIT if communicates else (),
         _UNRECORDED_WAITS_LIMIT if waits_unrecorded else (),
+        _UNLINKED_LIMIT if unlinked else (),
         clock_shift_sentence(clock_shift_ns),
     )
 
@@ -106,6 +117,7 @@ def headline(
     waits: bool = False,
     noun: str = "step",
     missing_kernels: str | None = None,
+    unlinked: bool = False,
 ) -> Text:
     """Say what most of the path is, and how long the step would be if that were twice as fast.
 
@@ -120,6 +132,7 @@ def headline(
     waits     it is known that this rank waits for one that isn't compared
     noun      what a step is, see `steps.step_noun`
     missing_kernels  why no kernels were recorded although some were launched, None if that isn't so
+    unlinked  communication has no recorded launch: the host may wait for it where it seems to work
     """
     base = share_base(path.steps, recorded, bool(path.odd), noun)
     if path.duration_ns <= 0:
@@ -129,7 +142,7 @@ def headline(
         unknown = _unexplained_starts(explained)
     if unknown is not None:
         return text("What limits {base} is unknown: {reason}.", base=base, reason=unknown)
-    likely = explained is not None and explained < MIN_EXPLAINED_SHARE
+    likely = unlinked or (explained is not None and explained < MIN_EXPLAINED_SHARE)
     bottleneck = max(times, key=lambda part: times[part])
     if bottleneck == "host" and _is_unexplained(path):
         share = _sync_ns(path) / path.duration_ns

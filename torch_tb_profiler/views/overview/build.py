@@ -29,7 +29,7 @@ from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.schedule.schedule import schedule
-from torch_tb_profiler.model.schedule.unrecorded_waits import has_unrecorded_waits
+from torch_tb_profiler.model.schedule.unrecorded_waits import has_unlinked_communication, has_unrecorded_waits
 from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.roofline import device_peaks
@@ -93,7 +93,7 @@ def build(trace: Trace, params: NoParams) -> Overview:
         base,
         _exposed_share(trace, first.average),
         0 if times is None else unexplained_sync_ns(trace),
-        waits_unrecorded=has_unrecorded_waits(trace) or (times is not None and _has_unlinked_communication(trace)),
+        waits_unrecorded=has_unrecorded_waits(trace) or (times is not None and has_unlinked_communication(trace)),
     )
     spent = sentences(
         _step_sentence(trace, first.average, kind, hardware), *_evidence(trace, first.average, kind), path
@@ -262,12 +262,6 @@ def _evidence(trace: Trace, average: Average | None, kind: str | None) -> list[T
 def _communicates(trace: Trace) -> bool:
     """Return whether the trace is of one rank of several, as it communicates."""
     return bool(is_communication_kernel(trace).any()) or len(host_communication_calls(trace)) > 0
-
-
-def _has_unlinked_communication(trace: Trace) -> bool:
-    """Return whether a kernel that communicates has no recorded launch, so that no path leads through it."""
-    items = schedule(trace).items
-    return bool((is_communication_kernel(trace)[items.row] & (items.call < 0)).any())
 
 
 def _exposed_share(trace: Trace, average: Average | None) -> float:
