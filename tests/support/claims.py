@@ -89,6 +89,20 @@ def repeat(*lines: str, steps: int = 4, length: int = 10_000, **metadata: object
     return draw("\n".join(picture), **metadata)
 
 
+def beside_communication(launched: bool) -> Trace:
+    """Draw steps in which an operator runs beside a collective, whose launch is recorded or not, as of Ascend."""
+    return repeat(
+        "host cuda_runtime cudaLaunchKernel 10 5 correlation=1",
+        "gpu0 kernel gemm 20 100 correlation=1 stream=7",
+        "host cuda_runtime cudaLaunchKernel 16 3 correlation=2",
+        f"gpu0 kernel ncclDevKernel_AllReduce 120 5000 correlation={2 if launched else 9} stream=7",
+        "host cpu_op aten::mm 20 9900",
+        "host cuda_runtime cudaLaunchKernel 9930 5 correlation=3",
+        "gpu0 kernel gemm 9940 50 correlation=3 stream=7",
+        "host cuda_runtime cudaDeviceSynchronize 9945 46",
+    )
+
+
 def launched(name: str, start: int, duration: int, launch: int, number: int = 1, stream: int = 7) -> str:
     """Draw a kernel and the call of 5 us that launches it."""
     return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.claims import repeat
+from tests.support.claims import beside_communication
 from tests.support.traces import BUSY_HOST, draw
 from tests.support.views import ask
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
@@ -50,23 +50,9 @@ def times(payload: CriticalPathPayload) -> dict[str, int]:
     return {category.name: int(category.time_ns) // 1000 for category in payload.path.categories}
 
 
-@pytest.mark.parametrize(("number", "launched"), [(2, True), (9, False)])
-def test_what_looks_like_host_code_may_be_a_wait_for_communication_without_a_launch(
-    number: int, launched: bool
-) -> None:
-    """As of Ascend, whose collectives have none: the operator waits for one until 5.12 ms."""
-    payload = answer(
-        repeat(
-            "host cuda_runtime cudaLaunchKernel 10 5 correlation=1",
-            "gpu0 kernel gemm 20 100 correlation=1 stream=7",
-            "host cuda_runtime cudaLaunchKernel 16 3 correlation=2",
-            f"gpu0 kernel ncclDevKernel_AllReduce 120 5000 correlation={number} stream=7",
-            "host cpu_op aten::mm 20 9900",
-            "host cuda_runtime cudaLaunchKernel 9930 5 correlation=3",
-            "gpu0 kernel gemm 9940 50 correlation=3 stream=7",
-            "host cuda_runtime cudaDeviceSynchronize 9945 46",
-        )
-    )
+@pytest.mark.parametrize("launched", [True, False])
+def test_what_looks_like_host_code_may_be_a_wait_for_communication_without_a_launch(launched: bool) -> None:
+    payload = answer(beside_communication(launched))
     assert plain(payload.headline).startswith(f"An average step is {'' if launched else 'likely '}host-bound")
     assert ("no path leads through it" not in plain(payload.limits)) == launched
 
