@@ -21,7 +21,7 @@ from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root, Session
 from torch_tb_profiler.storage import open_location
-from torch_tb_profiler.storage.ranges import BLOCK_BYTES
+from torch_tb_profiler.storage.remote import BLOCK_BYTES
 
 TRACE = document(
     [

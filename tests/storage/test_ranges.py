@@ -5,14 +5,14 @@ import os
 import pytest
 
 from torch_tb_profiler.base.errors import StorageError
-from torch_tb_profiler.storage import ranges
-from torch_tb_profiler.storage.ranges import RangeReader
+from torch_tb_profiler.storage import remote
+from torch_tb_profiler.storage.remote import RangeReader
 
 
 @pytest.fixture(autouse=True)
 def _small_blocks_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "BLOCK_BYTES", 100)
-    monkeypatch.setattr(ranges, "RETRY_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(remote, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(remote, "RETRY_SECONDS", (0.0, 0.0))
 
 
 def test_each_block_is_fetched_once_and_in_order() -> None:

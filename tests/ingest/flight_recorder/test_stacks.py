@@ -9,7 +9,7 @@ import tempfile
 import pytest
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.flight_recorder.stacks import read_stacks
+from torch_tb_profiler.ingest.flight_recorder.texts import read_stacks
 
 PY_SPY = b"""Process 48213: python train.py
 Python v3.11.7 (/usr/bin/python3.11)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from torch_tb_profiler.ingest.flight_recorder.watchdog import MAX_BYTES, read_timeouts
+from torch_tb_profiler.ingest.flight_recorder.texts import MAX_BYTES, read_timeouts
 from torch_tb_profiler.model.flight_recorder import WatchdogTimeout
 
 WORK = "WorkNCCL(SeqNum=808, OpType=ALLREDUCE, NumelIn=98, NumelOut=98, Timeout(ms)=600000)"

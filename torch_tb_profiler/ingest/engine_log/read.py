@@ -1,4 +1,13 @@
-"""Read the log of a vLLM or SGLang server: its requests, and how long its queue was."""
+"""Read the log of a vLLM or SGLang server: its requests, and how long its queue was.
+
+The server reports its queue every few seconds or at every iteration:
+
+    INFO 11-26 07:00:01 [loggers.py:259] Engine 000: Avg prompt throughput: 98.0 tokens/s, Avg generation
+        throughput: 19.4 tokens/s, Running: 4 reqs, Waiting: 1 reqs, GPU KV cache usage: 64.6%, ...
+    [2026-11-26 07:00:01 TP0] Decode batch, #running-req: 4, #token: 512, token usage: 0.65, #queue-req: 1
+
+Sources: vLLM `v1/metrics/loggers.py`, `v1/engine/core.py`; SGLang `managers/scheduler_metrics_mixin.py`.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +17,7 @@ import msgspec
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.patterns import lazy_regex
-from torch_tb_profiler.ingest.engine_log.lines import Clock, Stamp, parse_line
-from torch_tb_profiler.ingest.engine_log.queue import read_queue
+from torch_tb_profiler.ingest.engine_log.lines import Clock, LogLine, Stamp, parse_line
 from torch_tb_profiler.ingest.engine_log.requests import LoggedRequests
 from torch_tb_profiler.ingest.runtime import ignore_progress
 from torch_tb_profiler.ingest.source import UnpackedStream, read_lines
@@ -22,9 +30,23 @@ MAX_LOG_BYTES = 2**30
 
 _PROFILER_STARTS = lazy_regex(r"Profiling starts(?: for \w+)?\.|Starting profiler|Profiler started")
 
+_NUMBER = r"(\d{1,15}(?:\.\d{1,9})?)"
+_THROUGHPUT = lazy_regex(
+    rf"(?:Engine (\d{{1,6}}): |\d{{1,6}} Engines Aggregated: )?Avg prompt throughput: {_NUMBER} tokens/s, "
+    rf"Avg generation throughput: {_NUMBER} tokens/s, Running: (\d{{1,9}}) reqs, (.{{0,400}})"
+)
+_VLLM_QUEUE = lazy_regex(r"(?:Waiting|Pending): (\d{1,9}) reqs")
+_VLLM_CACHE = lazy_regex(rf"GPU KV cache usage: {_NUMBER}%")
+_ITERATION = lazy_regex(
+    r"(?:Engine (\d{1,6}): )?Iteration\(\d{1,12}\): (\d{1,9}) context requests, \d{1,12} context tokens, "
+    r"(\d{1,9}) generation requests, \d{1,12} generation tokens, (.{0,200})"
+)
+_BATCH = lazy_regex(r"(?:Decode|Prefill) batch\b.{0,20}?(#.{0,600})")
+_BATCH_FIELD = lazy_regex(rf"(#[a-z-]+-req|(?:full )?token usage|\w+ throughput \(token/s\)): {_NUMBER}")
+
 
 class EngineLog(msgspec.Struct, frozen=True):
-    """What a log says, in time since the epoch."""
+    """The requests and the lengths of the queue in a log, in time since the epoch."""
 
     requests: list[RequestRecord]
     samples: list[QueueSample]
@@ -51,7 +73,7 @@ def read_engine_log(
         line = parse_line(raw.decode("utf-8", "replace").rstrip("\r"), near_ns)
         if line is None:
             continue
-        if (sample := read_queue(line)) is not None:
+        if (sample := _read_queue(line)) is not None:
             samples.append((line.stamp, sample))
         elif requests.add(line):
             is_known = True
@@ -73,3 +95,29 @@ def read_engine_log(
             "save the log with `docker logs --timestamps`, or with the lines from `/start_profile` on"
         )
     return log
+
+
+def _read_queue(line: LogLine) -> QueueSample | None:
+    """Return the length of the queue that a line reports, without its time, or None if it reports none."""
+    text = line.text
+    if match := _THROUGHPUT.match(text):
+        queue = _VLLM_QUEUE.search(match[5])
+        waiting = int(queue[1]) if queue else None
+        return QueueSample(0, match[1] or "", int(match[4]), waiting, _vllm_cache(match[5]))
+    if match := _ITERATION.match(text):
+        running = int(match[2]) + int(match[3])
+        return QueueSample(0, match[1] or line.engine, running, kv_share=_vllm_cache(match[4]))
+    if match := _BATCH.match(text):
+        fields = {name: float(value) for name, value in _BATCH_FIELD.findall(match[1])}
+        usage = fields.get("token usage", fields.get("full token usage"))
+        return QueueSample(0, line.engine, _count(fields, "#running-req"), _count(fields, "#queue-req"), usage)
+    return None
+
+
+def _count(fields: dict[str, float], name: str) -> int | None:
+    return int(fields[name]) if name in fields else None
+
+
+def _vllm_cache(text: str) -> float | None:
+    match = _VLLM_CACHE.search(text)
+    return float(match[1]) / 100 if match else None

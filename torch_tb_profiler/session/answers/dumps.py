@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from torch_tb_profiler.base.errors import NotFoundError, StorageError, TraceError
 from torch_tb_profiler.discovery import DumpFile, ListedRun
 from torch_tb_profiler.ingest.flight_recorder.read import read_dump
-from torch_tb_profiler.ingest.flight_recorder.stacks import read_stacks
-from torch_tb_profiler.ingest.flight_recorder.watchdog import read_timeouts
+from torch_tb_profiler.ingest.flight_recorder.texts import read_stacks, read_timeouts
 from torch_tb_profiler.model.flight_recorder import JobDumps, RankFile, StackDump, WatchdogTimeout
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest
 from torch_tb_profiler.session.cache.entries import encode_json

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,17 +15,27 @@ from msgspec.structs import replace
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.memory import allow_huge_pages, recycle_memory, release_memory
-from torch_tb_profiler.discovery import ListedRun, Span, Worker
+from torch_tb_profiler.discovery import ListedFile, ListedRun, Span, Worker
+from torch_tb_profiler.discovery.origin_files import is_metrics_file
 from torch_tb_profiler.ingest.runtime import without_gc
+from torch_tb_profiler.model.origin_records import PlacedIterations
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest
-from torch_tb_profiler.session.answers.traced import TracedFile, TracedFiles, traced_iterations
 from torch_tb_profiler.session.cache.entries import encode_json, job_key
 from torch_tb_profiler.session.cache.packed import pack, unpack
 from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.state import FileState, ProgressInfo, StateName
-from torch_tb_profiler.session.targets import Target, Targets, check_has_trace
+from torch_tb_profiler.session.targets import Target, TargetNames, Targets, check_has_trace
 from torch_tb_profiler.storage import FileId
-from torch_tb_profiler.view import Member, Members, RankView, Reduction, RunView, TraceView, parse_params
+from torch_tb_profiler.view import (
+    Member,
+    Members,
+    RankView,
+    Reduction,
+    RunView,
+    TracedIterations,
+    TraceView,
+    parse_params,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +45,65 @@ TracePayload = Callable[[TraceView[Any, Any], msgspec.Struct, Target, bool], tup
 
 MIN_CACHED_MEMBERS = 64
 """Members from which on answers about a whole job are cached; those about fewer are built within 0.1 s."""
+
+MAX_REQUESTED = 8
+"""Most traces that are read because a page shows the iterations of their processes."""
+
+TracedFile = tuple[TargetNames, PlacedIterations]
+"""A trace, and the iterations that were joined with it."""
+
+
+class TracedFiles:
+    """Finds the traces of other runs whose processes recorded the iterations of a file of metrics.
+
+    artifacts/rank_00_metrics.jsonl                      the file: worker rank0 of run `artifacts`
+    artifacts/torch_profiler/rank0/...pt.trace.json      a trace of the same process, in a run of its own
+    """
+
+    def __init__(self, files: RequestedFiles, targets: Targets) -> None:
+        self._files = files
+        self._targets = targets
+
+    def find(self, metrics: Sequence[ListedFile], request: bool) -> tuple[Mapping[str, list[TracedFile]], int]:
+        """Return the traces by the URI of their metrics, and how many of them are being read.
+
+        request  read traces that are not cached, at most `MAX_REQUESTED`; else what isn't known yet is left out
+        """
+        found: dict[str, list[TracedFile]] = defaultdict(list)
+        wanted = {file.id.uri for file in metrics if is_metrics_file(file.path)}
+        requested = loading = 0
+        for run in self._targets.runs if wanted else ():
+            for worker in self._targets.workers(run):
+                for span in worker.spans:
+                    beside = {each.path: each.id.uri for each in span.file.origins if each.id.uri in wanted}
+                    if not beside:
+                        continue
+                    if request and requested < MAX_REQUESTED:
+                        requested += 1
+                        self._targets.request(span.file)
+                        loading += self._files.state(span.file.id).state in ("waiting", "loading")
+                    summary = self._files.cached_summary(span.file.id)
+                    placed = None if summary is None else summary.iterations
+                    if placed is not None and placed.path in beside:
+                        names = TargetNames(run.name, worker.name, span.name)
+                        found[beside[placed.path]].append((names, placed))
+        return found, loading
+
+
+def traced_iterations(traces: Sequence[TracedFile], recording: int) -> tuple[TracedIterations, ...]:
+    """Return where each trace has the iterations of one recording."""
+    return tuple(
+        TracedIterations(
+            *names,
+            {
+                number: (begin, end)
+                for number, begin, end in zip(placed.number, placed.begin, placed.end, strict=True)
+                if begin < end
+            },
+        )
+        for names, placed in traces
+        if placed.recording == recording
+    )
 
 
 class _WorkerFile(msgspec.Struct, frozen=True):
