@@ -433,7 +433,7 @@ def _parts_are_whole_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         counted[-1] = True
         return counted
 
-    for module in (causes, costs, late_once, significance):
+    for module in (costs, late_once, significance):
         monkeypatch.setattr(module, "typical_job_steps", count_parts)
 
 

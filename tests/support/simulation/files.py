@@ -65,6 +65,12 @@ class RecordedJob:
         ]
         return replace(self, spans=complete)
 
+    def with_recording(self, rank: int, begin: int, end: int) -> RecordedJob:
+        """Return the job whose profiler of one rank records only the steps with these numbers, `end` exclusive."""
+        steps = [span for span in self.spans[rank] if span.kind == "step"]
+        shorter = self.between(steps[begin].start, steps[end - 1].end)
+        return replace(self, spans=[*self.spans[:rank], shorter.spans[rank], *self.spans[rank + 1 :]])
+
     @property
     def end(self) -> float:
         """The time at which the last rank finished, in µs."""

@@ -13,7 +13,7 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import Suspect
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
-from torch_tb_profiler.analyses.distributed.late_once import LateOnce, typical_job_steps
+from torch_tb_profiler.analyses.distributed.late_once import LateOnce, count_typical_steps
 from torch_tb_profiler.analyses.distributed.stragglers import RankTime, StragglerActivity, straggler_activity
 from torch_tb_profiler.analyses.distributed.uneven_work import ResizedKernel, find_resized_kernel, runs_more_often
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
@@ -114,8 +114,7 @@ def find_cause(
 def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> StragglerCause | None:
     """Return why a rank works longer than is typical, None if nothing that is recorded takes longer."""
     member, latest = activity.member, activity.latest
-    left_out = int((~typical_job_steps(comparison.job)[:-1]).sum())
-    steps = max(len(comparison.sources[member].summary.steps) - left_out, 1)
+    steps = count_typical_steps(comparison.job, member)
     kernel = next(category for category in activity.categories if category.name == "kernel")
     on_device = _is_on_device(activity)
     speed = _kernel_speed(comparison.job, member) if on_device else None

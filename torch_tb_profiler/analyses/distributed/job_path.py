@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.matching import ranks_without_times
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarize_rank
 from torch_tb_profiler.analyses.schedule.chains import UNKNOWN_SOURCE, DependencyChains, dependency_chains
 from torch_tb_profiler.analyses.schedule.path import PATH_CATEGORIES
@@ -117,14 +118,18 @@ class _JobPathWalk:
         return self.chains[member].source[: len(self.chains[member].source) - self.steps[member] - 1]
 
     def last_to_end(self) -> int | None:
-        """Return the rank whose last complete step ends last, preferring ranks on the job's clock."""
+        """Return the rank whose last complete step ends last, preferring ranks on the job's clock.
+
+        One whose collectives have no times is never left for the rank that it waits for, so it is the last choice.
+        """
         shift, known = self.comparison.clocks.shifts()
+        untimed = ranks_without_times(self.comparison.job)
         ends = [
-            (bool(known[member]), int(chain.end[-1]) + int(shift[member]), member)
+            (member not in untimed, bool(known[member]), int(chain.end[-1]) + int(shift[member]), member)
             for member, chain in enumerate(self.chains)
             if self.steps[member]
         ]
-        return max(ends)[2] if ends else None
+        return max(ends)[-1] if ends else None
 
     def segments(self, member: int) -> list[PathSegment]:
         """Return the path that ends on a rank, from the latest segment to the earliest."""

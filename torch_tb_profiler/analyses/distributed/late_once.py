@@ -54,13 +54,23 @@ class LateOnce(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-@derived
-def typical_job_steps(job: DistributedJob) -> Bool:
-    """Return bool[steps + 1]: which steps of the job are typical on at least half of the ranks that complete them.
+class _JobSteps(msgspec.Struct, frozen=True):
+    """Which steps of a job count, bool[steps + 1] each; the last cell is for what is outside of them.
 
-    The last cell is for what is outside of the steps, which counts where nothing is inside: a recording may begin
-    or end in the middle of a step, which isn't one of those that a mean is over. Where ranks communicate in no
-    typical step, as if gradients are reduced in every fourth only, all steps count: lateness shows in no other.
+    typical  see `_find_job_steps`; counted: see `typical_job_steps`
+    """
+
+    typical: Bool
+    counted: Bool
+
+
+@derived
+def _find_job_steps(job: DistributedJob) -> _JobSteps:
+    """Return which steps are typical on at least half of the ranks that complete them, and which of them count.
+
+    What is outside of the steps counts where nothing is inside: a recording may begin or end in the middle of a
+    step, which isn't one of those that a mean is over. Where ranks communicate in no typical step, as if gradients
+    are reduced in every fourth only, all steps count: lateness shows in no other.
     """
     codes = {name: code for code, name in enumerate(job.steps)}
     numbers: dict[tuple[str, ...], list[int]] = {}  # most ranks have the same steps
@@ -75,12 +85,28 @@ def typical_job_steps(job: DistributedJob) -> Bool:
         np.bincount(which, table[flag], minlength=len(codes) + 1) if which else np.zeros(len(codes) + 1)
         for flag in ("complete", "typical")
     )
-    counted: Bool = 2 * typical >= complete
+    usual: Bool = 2 * typical >= complete
     communicating = _communicating_steps(job)
-    if not (counted & communicating)[:-1].any():
-        counted[:] = True
-    counted[-1] = not communicating[:-1].any()
-    return counted
+    if not (usual & communicating)[:-1].any():
+        usual[:] = True
+    usual[-1] = not communicating[:-1].any()
+    member = np.repeat(np.arange(len(job.sources)), [len(source.summary.steps) for source in job.sources])
+    shared: Bool = usual & (complete >= len(np.unique(member[table["complete"] != 0])))
+    begins = np.zeros_like(shared)
+    begins[[each[0] for each in numbers.values() if each]] = True
+    whole = shared & (~begins if np.count_nonzero(begins) > 1 else True)
+    enough = (each for each in (whole, shared) if np.count_nonzero((each & communicating)[:-1]) >= MIN_STEPS)
+    return _JobSteps(usual, next(enough, usual))
+
+
+def typical_job_steps(job: DistributedJob) -> Bool:
+    """Return bool[steps + 1]: the typical steps of the job, of which all ranks complete each if enough are such.
+
+    Recordings may begin and end at different steps. In one that a rank didn't record, the others may wait for it,
+    which then seems to be absent. And what a rank does between the steps counts to the later one, but not to the
+    first one that it recorded.
+    """
+    return _find_job_steps(job).counted
 
 
 @derived
@@ -98,12 +124,18 @@ def judged_steps(job: DistributedJob) -> Bool:
 
 def are_typical(job: DistributedJob, names: Sequence[str]) -> bool:
     """Return whether all steps of these names are typical ones of the job."""
-    return bool(typical_job_steps(job)[[job.steps.index(name) for name in names]].all())
+    return bool(_find_job_steps(job).typical[[job.steps.index(name) for name in names]].all())
 
 
 def has_odd_steps(job: DistributedJob) -> bool:
     """Return whether some steps of the job are not typical."""
-    return not bool(typical_job_steps(job)[:-1].all())
+    return not bool(_find_job_steps(job).typical[:-1].all())
+
+
+def count_typical_steps(job: DistributedJob, member: int) -> int:
+    """Return how many typical steps of the job a rank recorded, at least 1 as a divisor."""
+    counted: dict[str, bool] = dict(zip(job.steps, typical_job_steps(job).tolist(), strict=False))
+    return max(sum(counted[name] for name in job.sources[member].summary.steps.names), 1)
 
 
 def without_odd_steps(job: DistributedJob, work: WorkWindows) -> WorkWindows:
