@@ -162,3 +162,35 @@ def test_columns_that_grow_together_leave_no_memory_behind(mode: str, wastes: bo
     printed = subprocess.check_output([sys.executable, "-c", GROWING, mode], text=True, timeout=PATIENCE)
     size, resident = map(int, printed.split())
     assert (resident > 1.2 * size) is wastes, f"{resident} MB for columns of {size} MB"
+
+
+POPULATED = """
+import sys
+import numpy as np
+from tests.session.test_recycling import LARGE_MEGABYTES, _resident
+from torch_tb_profiler.base.memory import populate_memory, recycle_memory
+
+if sys.argv[1] == "recycled":
+    recycle_memory()
+before = _resident()
+if thread := populate_memory(LARGE_MEGABYTES << 20):
+    thread.join()
+populated = _resident()
+np.ones(LARGE_MEGABYTES - 32 << 17)
+print(thread is not None, populated - before, _resident() - populated)
+"""
+
+
+@pytest.mark.skipif(int(platform.release().split(".")[0]) < 6, reason="an older Linux may not populate memory")
+def test_pages_of_the_next_columns_are_there_before_they_are_reached() -> None:
+    command = [sys.executable, "-c", POPULATED, "recycled"]
+    started, populated, more = subprocess.check_output(command, text=True, timeout=PATIENCE).split()
+    assert started == "True"
+    assert LARGE_MEGABYTES - 40 <= int(populated) <= LARGE_MEGABYTES + 4
+    assert int(more) <= 4
+
+
+def test_nothing_is_populated_where_columns_go_back_to_the_system() -> None:
+    command = [sys.executable, "-c", POPULATED, "plain"]
+    started, populated, _ = subprocess.check_output(command, text=True, timeout=PATIENCE).split()
+    assert (started, int(populated) < 4) == ("False", True)

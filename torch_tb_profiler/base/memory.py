@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -82,6 +84,42 @@ def recycle_memory() -> None:
         libc.mallopt(_M_TRIM_THRESHOLD, _MAX_INT)
         libc.mallopt(_M_TOP_PAD, 1 << 26)
         _recycles = _is_recycling = True
+
+
+_MADV_POPULATE_WRITE = 23
+"""From linux/mman.h, since Linux 5.14."""
+
+_POPULATED_BYTES = 1 << 24
+"""Bytes that the system is asked for at once: meanwhile no other thread can map memory."""
+
+
+def populate_memory(size: int) -> threading.Thread | None:
+    """Let the system clear the pages of the next columns, `size` bytes in all, in a thread of its own (glibc).
+
+    Where memory is recycled, a page is cleared when a column first reaches it, and the column waits for that. What
+    is asked for counts as used from then on, so it must be needed anyway.
+    """
+    size = min(size, _RECYCLED_BYTES - _POPULATED_BYTES)  # a larger one would be a mapping of its own
+    if not _is_recycling or size < 2 * _POPULATED_BYTES:
+        return None
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
+    libc.free.restype, libc.free.argtypes = None, (ctypes.c_void_p,)
+    libc.madvise.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    begin = libc.malloc(size)
+    if begin is None:
+        return None
+    libc.free(begin)  # the next columns lie there, and may do so already while its pages are cleared
+
+    def populate() -> None:
+        first = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
+        for at in range(first, begin + size - _POPULATED_BYTES, _POPULATED_BYTES):
+            if libc.madvise(at, _POPULATED_BYTES, _MADV_POPULATE_WRITE):
+                return  # an older system, or the memory has gone back to it
+
+    thread = threading.Thread(target=populate, name="profiler-memory", daemon=True)
+    thread.start()
+    return thread
 
 
 _PR_SET_THP_DISABLE = 41

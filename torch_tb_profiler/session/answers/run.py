@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.memory import allow_huge_pages, recycle_memory, release_memory
+from torch_tb_profiler.base.memory import allow_huge_pages, populate_memory, recycle_memory, release_memory
 from torch_tb_profiler.discovery import ListedFile, ListedRun, Span, Worker
 from torch_tb_profiler.discovery.origin_files import is_metrics_file
 from torch_tb_profiler.ingest.runtime import without_gc
@@ -45,6 +45,9 @@ TracePayload = Callable[[TraceView[Any, Any], msgspec.Struct, Target, bool], tup
 
 MIN_CACHED_MEMBERS = 64
 """Members from which on answers about a whole job are cached; those about fewer are built within 0.1 s."""
+
+_COMPARED_BYTES = 2
+"""For each byte that is read of its ranks, comparing a large job takes more than this many at once."""
 
 MAX_REQUESTED = 8
 """Most traces that are read because a page shows the iterations of their processes."""
@@ -135,6 +138,7 @@ class RunAnswers:
         self._targets = targets
         self._trace_payload = trace_payload
         self._traced = TracedFiles(files, targets)
+        self._read_bytes = 0
         self._last: tuple[list[tuple[str, str, _WorkerFile]], Members[Any]] = [], Members(())
 
     def answer(self, view: RunView[Any, Any, Any] | RankView[Any, Any, Any], request: ViewRequest) -> Answer:
@@ -176,6 +180,8 @@ class RunAnswers:
         try:
             with self._comparing(len(files)):
                 members = self._members(view.reduction, span, files)
+                if self._files.own_process and view.reduction.details is not None:
+                    populate_memory(_COMPARED_BYTES * self._read_bytes)
                 reasons = [
                     member.reason for member in members if member.state == "ready" and member.result is None
                 ]
@@ -347,6 +353,7 @@ class RunAnswers:
             except ValueError:
                 logger.warning("a cached reduction of %s can't be read and is computed again", reduction.slug)
             else:
+                self._read_bytes += 0 if mapped else len(content)
                 return result
         trace = self._files.trace(file, part)
         if trace is None:
