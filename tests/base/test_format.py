@@ -16,6 +16,7 @@ from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.format import (
     format_bytes,
     format_duration,
+    format_durations,
     format_number,
     format_rate,
     format_ratio,
@@ -57,6 +58,22 @@ def test_numbers_are_written_as_the_page_writes_them(row: dict[str, Any]) -> Non
 )
 def test_a_bound_is_rounded_to_the_side_on_which_it_holds(ns: int, down: str, up: str) -> None:
     assert (format_duration(ns, "down"), format_duration(ns, "up")) == (down, up)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "texts"),
+    [
+        (100_000_000, 105_000_000, ("100 ms", "105 ms")),
+        (1_000_000_000, 1_002_000_000, ("1.000 s", "1.002 s")),
+        (1_000_000_000, 1_006_000_000, ("1.000 s", "1.006 s")),  # 1.01 s would say 10 ms more
+        (10_000_000, 9_999_600, ("10.0000 ms", "9.9996 ms")),
+        (5_000_000, 5_000_000, ("5.00 ms", "5.00 ms")),
+        (5_000_000, 5_000_000.4, ("5.000000 ms", "5.000000 ms")),  # nothing is finer than 1 ns
+        (0, 5, ("0 ns", "5.00 ns")),
+    ],
+)
+def test_two_durations_show_how_they_differ(first: float, second: float, texts: tuple[str, str]) -> None:
+    assert format_durations(first, second) == texts
 
 
 @pytest.mark.parametrize(

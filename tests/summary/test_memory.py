@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 
 import torch_tb_profiler as ttp
 from tests.support.memory_traces import CALLS, STEPS, memory, out_of_memory
+from tests.support.snapshots import snapshot
 from tests.support.traces import document, event
+from torch_tb_profiler.summary import as_markdown
 
 GIB = 2**30
 CARDS = [{"id": number, "name": "A100", "totalGlobalMem": 80 * GIB} for number in (0, 1)]
@@ -97,3 +100,16 @@ def test_it_is_said_where_it_holds_and_not_where_it_is_false(case: str, tmp_path
         (tmp_path / name).mkdir()
     assert [line for line in read_headline(tmp_path / "holds", *holds) if line.startswith(start)]
     assert not [line for line in read_headline(tmp_path / "other", *other) if line.startswith(start)]
+
+
+def test_the_peak_of_a_snapshot_counts_requested_bytes_where_it_records_them(tmp_path: Path) -> None:
+    value = snapshot()
+    (tmp_path / "w.pickle").write_bytes(pickle.dumps(value))
+    run = ttp.open(str(tmp_path)).run()
+    assert "- Memory peaks at 2.93 KiB requested, before the allocator's rounding" in as_markdown(run.summary())
+    for segment in value["segments"]:
+        for each in segment["blocks"]:
+            each.pop("requested_size", None)
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "w.pickle").write_bytes(pickle.dumps(value))
+    assert "- Memory peaks at 2.96 KiB (GPU 0, " in as_markdown(ttp.open(str(tmp_path / "old")).run().summary())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, InvalidOperation
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Literal
 
 from torch_tb_profiler.base.errors import UsageError
@@ -56,20 +56,42 @@ def _round(value: Decimal, decimals: int, rounding: Rounding = "half") -> Decima
     return value.quantize(Decimal(1).scaleb(-decimals), rounding=_ROUNDINGS[rounding], context=_EXACT)
 
 
-def _scale(value: float, units: Sequence[tuple[int, str]], rounding: Rounding = "half") -> str:
-    """Return `value` in the largest unit that makes it at least 1 after rounding: 999.5 µs is 1.00 ms."""
+def _scale(
+    value: float, units: Sequence[tuple[int, str]], rounding: Rounding = "half", resolution: float = inf
+) -> str:
+    """Return `value` in the largest unit that makes it at least 1 after rounding: 999.5 µs is 1.00 ms.
+
+    It has three significant digits, or as many as make its last digit no coarser than `resolution`.
+    """
     scale, unit = units[0]
     for larger, name in units[1:]:
         below = larger / scale - abs(value) / scale
         if below >= 1 or (rounding != "up" and below > 0.5):
             break
         scale, unit = larger, name
-    return f"{format_number(value / scale, rounding=rounding)} {unit}"
+    digits = 3
+    if isfinite(resolution) and value:
+        digits = max(digits, 1 + _exponent(value / scale) - _exponent(resolution / scale))
+    return f"{format_number(value / scale, digits, rounding)} {unit}"
+
+
+def _exponent(value: float) -> int:
+    """Return the power of ten of the first digit of `value`."""
+    return Decimal(repr(float(value))).adjusted()
 
 
 def format_duration(ns: float | None, rounding: Rounding = "half") -> str:
     """Return a duration with its unit, such as "12.3 ms", or "–" for None; `rounding`: see `format_number`."""
     return UNKNOWN_TEXT if ns is None else _scale(ns, _TIMES, rounding)
+
+
+def format_durations(first: float, second: float) -> tuple[str, str]:
+    """Return two durations with digits enough to show how they differ: 1.000 s and 1.002 s, 100 ms and 105 ms.
+
+    Rounded to three digits, 1.000 s and 1.002 s would be equal beside "2 ms slower". No digit is finer than 1 ns.
+    """
+    resolution = inf if first == second else max(abs(second - first) / 2, 1.0)
+    return _scale(first, _TIMES, resolution=resolution), _scale(second, _TIMES, resolution=resolution)
 
 
 def parse_duration(text: str) -> int:

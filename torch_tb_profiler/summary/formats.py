@@ -212,7 +212,8 @@ def _communication(spent: Communication, has_steps: bool, noun: str) -> str:
 def _memory(memory: Memory) -> Iterator[str]:
     capacity = f" of {format_bytes(memory.capacity_bytes)}" if memory.capacity_bytes else ""
     where = f"{_escape(memory.device)}, {_escape(memory.worker)}"
-    yield f"- Memory peaks at {format_bytes(memory.peak_bytes)}{capacity} ({where})"
+    counted = " requested, before the allocator's rounding" if memory.requested else ""
+    yield f"- Memory peaks at {format_bytes(memory.peak_bytes)}{capacity}{counted} ({where})"
     yield from (f"- {_escape(text)}" for text in memory.growth)
 
 

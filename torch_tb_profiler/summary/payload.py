@@ -95,7 +95,8 @@ class Communication(msgspec.Struct, frozen=True):
 class Memory(msgspec.Struct, frozen=True):
     """The highest peak of allocated memory on an accelerator (on the host if there is none).
 
-    growth  sentences on what grows from step to step
+    growth     sentences on what grows from step to step
+    requested  the peak counts what tensors requested, as snapshots record it: the allocator rounds that up
     """
 
     worker: str
@@ -103,6 +104,7 @@ class Memory(msgspec.Struct, frozen=True):
     peak_bytes: int
     capacity_bytes: int | None
     growth: list[str]
+    requested: bool = False
 
 
 class SummaryAdvice(msgspec.Struct, frozen=True):

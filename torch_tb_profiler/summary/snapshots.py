@@ -50,7 +50,16 @@ def summarize_snapshots(source: SummarySource) -> Summary | None:
         modules=[],
         devices=None,
         communication=None,
-        memory=Memory(worker, f"GPU {decisive.device}", decisive.peak_allocated_bytes, None, []),
+        memory=Memory(
+            worker,
+            f"GPU {decisive.device}",
+            decisive.peak_allocated_bytes,
+            None,
+            [],
+            requested=all(
+                each.requested_bytes is not None for each in decisive.devices if each.id == decisive.device
+            ),
+        ),
         advice=[
             SummaryAdvice(plain(remedy), "", "payoff not estimated", None, None, worker)
             for remedy in (decisive.oom[-1].remedies if decisive.oom else [])

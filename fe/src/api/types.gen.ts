@@ -10742,6 +10742,8 @@ export interface components {
      *                       the bytes in use
      *     step_peak         the peak inside of steps, `outside_peak` outside of them; null where there is none
      *     unknown_ratio     share of the bytes at the peak that no rule gives a category, null without a peak
+     *     peak_allocated_bytes  most that was in use: requested bytes, before the allocator's rounding, unless
+     *                           `requested_bytes` of the device is null
      */
     MemorySnapshot: {
       headline: components['schemas']['Phrase'][];

@@ -39,6 +39,10 @@ def headline_text(step: Change, one_run: bool = False, base: DiffSide = SIDE, ca
     [
         (change("slower", 12, (1, 3)), "The step is 2.00 ms (20%) slower: 10.0 ms before, 12.0 ms now."),
         (change("faster", 9, (-2, -0.5)), "The step is 1.00 ms (10%) faster: 10.0 ms before, 9.00 ms now."),
+        (
+            change("slower", 10.02, (0.01, 0.03)),
+            "The step is 20.0 µs (0.2%) slower: 10.00 ms before, 10.02 ms now.",
+        ),
         (change("equal", 10), "Step time is the same on both sides: 10.0 ms."),
         (
             change("unchanged", 10.1, (-0.05, 0.15)),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.snapshots import LINEAR, LOSS, snapshot
+from tests.support.snapshots import LINEAR, LOSS, block, entry, snapshot
 from torch_tb_profiler.base.errors import NotFoundError, TraceError
 from torch_tb_profiler.ingest.memory import snapshot as memory_snapshot
 from torch_tb_profiler.ingest.memory.snapshot import read_snapshot
@@ -82,6 +82,35 @@ def test_few_points_keep_the_peak() -> None:
     payload = build_payload(snapshot(), points=2)
     assert len(column(payload.entry)) == 2
     assert max(column(payload.allocated_max)) == 3000
+
+
+def rounded_snapshot() -> dict[str, Any]:
+    """Draw 100 tensors of 100 bytes in blocks of 512, half of which are freed before the end."""
+    held = [block(512, "active_allocated", LOSS, 100) for _ in range(50)]
+    segment = {"device": 0, "address": 0, "total_size": 51_200, "segment_type": "small", "stream": 0}
+    history = [entry("alloc", 100, i, LOSS, addr=512 * i) for i in range(100)]
+    history += [entry("free_completed", 100, 100 + i, LOSS, addr=512 * i) for i in range(50, 100)]
+    return {"segments": [{**segment, "blocks": held}], "device_traces": [history]}
+
+
+def test_a_peak_of_requested_bytes_is_compared_with_requested_bytes() -> None:
+    value = rounded_snapshot()
+    assert plain(build_payload(value).headline) == (
+        "GPU 0 had 50.0 KiB reserved, 25.0 KiB of it in use, after a peak of 9.77 KiB requested (now 4.88 KiB)."
+    )
+    value["device_traces"] = [value["device_traces"][0][:50]]
+    assert plain(build_payload(value).headline) == "GPU 0 had 50.0 KiB reserved, 25.0 KiB of it in use."
+
+
+def test_a_peak_of_a_file_without_requested_sizes_counts_what_the_allocator_handed_out() -> None:
+    value = rounded_snapshot()
+    for each in value["segments"][0]["blocks"]:
+        del each["requested_size"]
+    for each in value["device_traces"][0]:
+        each["size"] = 512
+    assert plain(build_payload(value).headline) == (
+        "GPU 0 had 50.0 KiB reserved, 25.0 KiB of it in use, after a peak of 50.0 KiB."
+    )
 
 
 def test_a_snapshot_without_history_or_stacks_says_what_to_record() -> None:

@@ -14,6 +14,7 @@ from torch_tb_profiler.base.errors import TraceError, UsageError
 from torch_tb_profiler.base.format import (
     format_bytes,
     format_duration,
+    format_durations,
     format_ratio,
     parse_bytes,
     parse_duration,
@@ -217,4 +218,6 @@ def describe_change(change: Change) -> str:
     """Format a change as "100 ms -> 105 ms (+5%)"."""
     ratio = change.delta_ratio
     relative = "" if ratio is None else f" ({'+' if ratio > 0 else ''}{format_ratio(ratio)})"
-    return f"{format_duration(change.base_ns)} -> {format_duration(change.candidate_ns)}{relative}"
+    if change.base_ns is None or change.candidate_ns is None:
+        return f"{format_duration(change.base_ns)} -> {format_duration(change.candidate_ns)}{relative}"
+    return f"{' -> '.join(format_durations(change.base_ns, change.candidate_ns))}{relative}"

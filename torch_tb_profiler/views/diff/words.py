@@ -10,7 +10,7 @@ from torch_tb_profiler.analyses.diff.serving_phases import ComparedPhase
 from torch_tb_profiler.analyses.diff.step_parts import without_device_work
 from torch_tb_profiler.analyses.shared.significance import MAX_NEEDED
 from torch_tb_profiler.analyses.shared.step_means import autocorrelation_error
-from torch_tb_profiler.base.format import MINUS, format_duration, format_number, format_ratio
+from torch_tb_profiler.base.format import MINUS, format_duration, format_durations, format_number, format_ratio
 from torch_tb_profiler.base.grammar import agree, capitalize, plural
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.diff.payload import (
@@ -74,18 +74,14 @@ def headline(
     before, now = base.typical_ns, candidate.typical_ns
     if step.verdict == "equal":
         return text("{noun} time is the same on both sides: {now}.", noun=capitalize(noun), now=_now(now))
-    times = text("{before} before, {now} now", before=format_duration(before), now=_now(now))
     if step.verdict == "unchanged":
-        return text(
-            "No change in {noun} time: {times}. Any difference is under {min_effect} ({interval}).",
-            noun=noun,
-            times=times,
-            min_effect=format_ratio(min_effect),
-            interval=_interval(step),
-        )
-    change = _change(before, now)
+        template = "No change in {noun} time: {times}. Any difference is under {min_effect} ({interval})."
+        limit, interval = format_ratio(min_effect), _interval(step)
+        return text(template, noun=noun, times=_times(before, now), min_effect=limit, interval=interval)
+    change, exact = _change(before, now), _times(before, now, changed=True)
     if step.verdict in ("slower", "faster"):
-        return text("The {noun} is {change}: {times}.", noun=noun, change=change, times=times)
+        return text("The {noun} is {change}: {times}.", noun=noun, change=change, times=exact)
+    times = _times(before, now)
     share = _share(before, now)
     several = max(len(base.recordings), len(candidate.recordings)) > 1
     if step.low_ns is None:
@@ -95,7 +91,7 @@ def headline(
         )
     if one_run:
         return sentences(
-            text("In this recording, the {noun} is {change}: {times}.", noun=noun, change=change, times=times),
+            text("In this recording, the {noun} is {change}: {times}.", noun=noun, change=change, times=exact),
             text(_needed_steps(step, several, noun))
             if several
             else text("Both sides ran the same program: record each several times to rule out noise."),
@@ -112,7 +108,7 @@ def headline(
             "The {noun} is {change}: {times} ({interval}).",
             noun=noun,
             change=change,
-            times=times,
+            times=exact,
             interval=_interval(step),
         ),
         text(
@@ -133,16 +129,16 @@ def headline_per_sample(
 ) -> Text:
     """Say how the time per sample changed, where the sides compute different numbers of samples per step."""
     before, now = base.typical_ns / samples[0], candidate.typical_ns / samples[1]
-    times = text("{before} before, {now} now", before=format_duration(before), now=_now(now))
     counts = text(
         "{noun}s aren't comparable: {base} samples in the base, {candidate} in the candidate.",
         noun=capitalize(noun),
         base=f"{samples[0]:,}",
         candidate=f"{samples[1]:,}",
     )
+    proven = change.verdict in ("slower", "faster") and not one_run
+    times = _times(before, now, changed=proven)
     if change.verdict in ("unchanged", "equal"):
         return sentences(text("No change in time per sample: {times}.", times=times), counts)
-    proven = change.verdict in ("slower", "faster") and not one_run
     template = (
         "Per sample, the {noun} is {change}: {times}." if proven else "Inconclusive per sample: {times} ({share})."
     )
@@ -164,16 +160,13 @@ _TOKENS = {"decode": "decoded token", "prefill": "prompt token", "mixed": "token
 def _per_token_sentence(phase: ComparedPhase, one_run: bool) -> Text:
     change, noun = phase.per_token, _TOKENS[phase.phase]
     before, now = change.base_ns or 0.0, change.candidate_ns or 0.0
-    times = text("{before} before, {now} now", before=format_duration(before), now=_serving(now))
+    proven = change.verdict in ("slower", "faster") and not one_run
+    times = _times(before, now, "serving", changed=proven)
     if change.verdict in ("unchanged", "equal"):
         return text("No change in time per {noun}: {times}.", noun=noun, times=times)
-    if change.verdict in ("slower", "faster") and not one_run:
+    if proven:
         return text("A {noun} is {change}: {times}.", noun=noun, change=_change(before, now), times=times)
     return text("Inconclusive per {noun}: {times} ({share}).", noun=noun, times=times, share=_share(before, now))
-
-
-def _serving(ns: float) -> Phrase:
-    return Phrase(format_duration(ns), link("serving"))
 
 
 def iterations_sentences(phases: Sequence[ComparedPhase], step: Change) -> list[Text]:
@@ -208,6 +201,12 @@ def _needed_steps(step: Change, several: bool, noun: str, lower: bool = False) -
 
 def _now(ns: float) -> Phrase:
     return Phrase(format_duration(ns), link("overview"))
+
+
+def _times(before: float, now: float, slug: str = "overview", *, changed: bool = False) -> Text:
+    """Return the times of both sides, with digits enough to show how they differ if they `changed`."""
+    old, new = format_durations(before, now) if changed else (format_duration(before), format_duration(now))
+    return text("{before} before, {now} now", before=old, now=Phrase(new, link(slug)))
 
 
 def _change(before: float, now: float) -> Phrase:

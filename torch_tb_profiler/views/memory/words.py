@@ -321,12 +321,16 @@ def holder_summary(holder: GrowthHolder, event: int, since: str, last: str, noun
 def snapshot_headline(allocator: DeviceAllocator, peak: int) -> Text:
     """Return how much the allocator of a device reserves, how much of it tensors use, and the most they used.
 
-    peak  bytes in the history, 0 without one
+    peak  bytes in the history, 0 without one; requested ones where the file records them, which are fewer than the
+          allocator hands out (`torch.cuda.max_memory_allocated`)
     """
-    is_lower = allocator.allocated < (1 - MIN_PEAK_DIFFERENCE) * peak
+    requested = allocator.requested
+    used = allocator.allocated if requested is None else requested
+    is_lower = used < (1 - MIN_PEAK_DIFFERENCE) * peak
+    counted = "" if requested is None else f" requested (now {format_bytes(requested)})"
     return text(
         "{device} had {reserved} reserved, {allocated} of it in use{peak}.",
-        peak=f", after a peak of {format_bytes(peak)}" if is_lower else "",
+        peak=f", after a peak of {format_bytes(peak)}{counted}" if is_lower else "",
         device=device_name("CUDA", allocator.device),
         reserved=format_bytes(allocator.reserved),
         allocated=format_bytes(allocator.allocated),

@@ -140,9 +140,11 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
 
 /** The entries of a history and its peaks, inside and outside of steps where these are recorded. */
 function peaks(snapshot: MemorySnapshot, entries: number): string {
+  const device = snapshot.devices.find(each => each.id === snapshot.device);
+  const counted = typeof device?.requested_bytes === 'number' ? ' requested' : '';
   const parts = [
     `${formatCount(entries)} ${entries === 1 ? 'entry' : 'entries'}`,
-    `peak ${formatBytes(snapshot.peak_allocated_bytes)}`,
+    `peak ${formatBytes(snapshot.peak_allocated_bytes)}${counted}`,
     ...(snapshot.step_peak ? [`in steps ${formatBytes(snapshot.step_peak.bytes)}`] : []),
     ...(snapshot.outside_peak ? [`outside of steps ${formatBytes(snapshot.outside_peak.bytes)}`] : []),
     ...(snapshot.unknown_ratio ? [`${formatRatio(snapshot.unknown_ratio)} of the peak unknown`] : []),
