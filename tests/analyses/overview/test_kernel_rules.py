@@ -25,11 +25,13 @@ from tests.analyses.overview.kernel_calls import (
     events,
     product,
 )
-from tests.model.work.operator_events import BF16, FLOAT, kernel, operator
+from tests.model.work.operator_events import BF16, FLOAT, kernel, launch, operator
 from tests.support.traces import read
 from torch_tb_profiler.analyses.overview.finding import Advice
+from torch_tb_profiler.analyses.overview.gains import measure_gains
 from torch_tb_profiler.analyses.overview.kernel_rules.attention import FALLBACK
 from torch_tb_profiler.base.intervals import subtract, total
+from torch_tb_profiler.model.trace import Trace
 
 BF16_RATE, BANDWIDTH = 989.4e12, 3352e9
 AMPERE = {**H100, "computeMajor": 8}
@@ -388,6 +390,86 @@ def test_short_kernels_of_an_optimizer_are_slow_without_shapes_too(time: int, fo
     if advised is not None:
         assert advised.finding.case == "kernels"
         assert measure_share(advised) * 10_000 == pytest.approx(60 * time + 59, abs=0.02)
+
+
+def draw_update(*calls: Call, apart: float) -> tuple[Trace, float]:
+    """Return a step in which an optimizer makes these calls one after the other, and its us.
+
+    Each takes `apart` us of the host and has its kernel 3 us after the launch, or once the one before is done.
+    """
+    drawn, free = [], 0.0
+    for number, (name, dims, kind, kernel_name, time) in enumerate(calls, 1):
+        begin = 20 + apart * (number - 1)
+        at = max(free, begin + 4)
+        drawn += [operator(name, begin, apart - 1, dims=dims, types=[kind] * len(dims)), launch(begin + 1, number)]
+        drawn.append(kernel(kernel_name, at, time, number))
+        free = at + time
+    host = 20 + apart * len(calls)
+    end = max(host + 1, free) + 10
+    mark = {**STEP, "name": "Optimizer.step#AdamW.step", "ts": 10, "dur": host - 10}
+    around = [{**STEP, "dur": end}, mark, {**SYNC, "ts": host, "dur": end - 2 - host}]
+    return read([*around, *drawn], deviceProperties=[H100]), end
+
+
+ADAM = (
+    ("mul_", 2),
+    ("lerp_", 3),
+    ("mul_", 2),
+    ("addcmul_", 4),
+    ("sqrt", 2),
+    ("div", 2),
+    ("add_", 2),
+    ("addcdiv_", 4),
+)
+"""Operators of a step of Adam for each parameter, and how many tensors of its size each reads and writes."""
+
+
+def adam(elements: int, factor: float = 1.0, parameters: int = 8) -> list[Call]:
+    """Return calls whose kernels take `factor` times as long as their memory traffic at peak, at least 2 us."""
+    return [
+        (
+            f"aten::{name}",
+            [[elements]] * (moved - 1),
+            FLOAT,
+            "vectorized",
+            max(2, factor * passes(elements, moved)),
+        )
+        for name, moved in ADAM
+        for _ in range(parameters)
+    ]
+
+
+def passes(elements: int, count: int) -> float:
+    """Return the us in which that many tensors in float32 are read or written at peak."""
+    return 1e6 * 4 * elements * count / BANDWIDTH
+
+
+@pytest.mark.parametrize("apart", [3, 10, 30])
+@pytest.mark.parametrize("elements", [1_000, 100_000, 20_000_000])
+def test_one_kernel_for_all_parameters_gains_no_more_than_is_said(apart: float, elements: int) -> None:
+    """It reads parameters, gradients and both moments once, and writes all but the gradients: seven passes."""
+    trace, before = draw_update(*adam(elements), apart=apart)
+    fused = max(2, 8 * passes(elements, 7))
+    _, after = draw_update(("aten::_fused_adam_", [[8 * elements]], FLOAT, "FusedAdam", fused), apart=5)
+    found = get_advice(trace, "optimizer_loop")
+    assert found is not None and found.gain is not None
+    for gain in (found.gain, *measure_gains(trace, [found.finding])):  # with a replay and without
+        assert gain.ns / 1_000 >= before - after
+        # Parameters are read and written.
+        assert gain.ns / 1_000 <= before - 8 * passes(elements, 2) + 0.1
+    if apart == 3 and elements == 20_000_000:
+        assert found.gain.ns / 1_000 == pytest.approx(8 * passes(elements, 21 - 2), rel=0.01)
+
+
+def test_a_long_kernel_after_the_launches_of_an_optimizer_is_replaced_as_well() -> None:
+    """The host makes 63 calls 30 us apart; the last kernel runs for 1.5 ms when all are made."""
+    *short, (name, dims, kind, kernel_name, _) = adam(1_000)
+    trace, before = draw_update(*short, (name, dims, kind, kernel_name, 1_500), apart=30)
+    _, after = draw_update(("aten::_fused_adam_", [[8_000]], FLOAT, "FusedAdam", 2), apart=5)
+    found = get_advice(trace, "optimizer_loop")
+    assert found is not None and found.finding.case == "launches" and found.gain is not None
+    for gain in (found.gain, *measure_gains(trace, [found.finding])):
+        assert gain.ns / 1_000 >= before - after
 
 
 def test_calls_count_by_step_of_the_optimizer() -> None:

@@ -207,13 +207,22 @@ def host_time_targets(
     return [_target_of(trace, host=time[list(numbers)].sum(axis=0)) for numbers in parts]
 
 
-def device_work_target(trace: Trace, rows: Int32, during: Intervals) -> WhatIfTarget:
-    """Return the part of this device work in these intervals, on the device's own clock, as a target."""
+def device_work_target(trace: Trace, rows: Int32, during: Intervals, part: Int64 | None = None) -> WhatIfTarget:
+    """Return the part of this device work in these intervals, on the device's own clock, as a target.
+
+    part  int64[k]: one piece of work does what rows of one number do, without the gaps between them
+    """
     graph = schedule(trace)
     items = rows_mask(trace, rows)[graph.items.row]
     device = np.zeros(len(items), np.int64)
     mine = graph.items.row[items]
     device[items] = covered_time(during, *event_spans(trace, mine))
+    if part is not None:
+        number = np.full(len(trace), NO_CODE, np.int64)
+        number[rows] = part
+        number = number[graph.items.row]
+        joins = items[1:] & (number[1:] == number[:-1]) & (np.diff(graph.items.queue) == 0)
+        device[:-1][joins] += graph.gap[1:][joins]
     return _target_of(trace, items=items, device=device)
 
 

@@ -436,13 +436,15 @@ RULE_WORDS = {
         f"idle time in it costs {_COST}",
         "it has no foreach or fused implementation, or parameters are sparse.",
         "torch.optim.AdamW(model.parameters(), fused=True)  # or foreach=True",
+        more="One kernel for all parameters also takes the place of many others, so the saving may be larger than "
+        "that.",
     ),
     ("optimizer_loop", "kernels"): RuleWords(
         "Step all parameters at once",
         "{subject} calls an operator for each parameter, {count} times per step. One kernel for all of them "
-        "would save up to {limit} of {base}.",
+        "would save up to {gain} of {base}.",
         f"an optimizer calls one operator at least 8 times per step and no kernel for lists of parameters; its "
-        f"kernels' time beyond the roofline and the gaps between them cost {_COST}",
+        f"kernels' time beyond one pass over the parameters and the gaps between them cost {_COST}",
         "it has no foreach or fused implementation, or parameters are sparse.",
         "torch.optim.AdamW(model.parameters(), fused=True)  # or foreach=True",
     ),

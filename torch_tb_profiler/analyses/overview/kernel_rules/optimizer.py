@@ -1,4 +1,8 @@
-"""Optimizers that step parameter by parameter, with kernels for each or, without a device, with operators."""
+"""Optimizers that step parameter by parameter, with kernels for each or, without a device, with operators.
+
+launches    |mul_ mul_ .. mul_|lerp_ .. lerp_|add_ .. add_|      each passes over all parameters
+fused       |one kernel: at least what the operator that moves least does|
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,8 @@ import numpy as np
 from torch_tb_profiler.analyses.overview.finding import Finding
 from torch_tb_profiler.analyses.overview.idle import device_busy, host_late_times
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import other_device_work, times_after_share
-from torch_tb_profiler.analyses.shared.attainable import roofline_shares
+from torch_tb_profiler.analyses.shared.attainable import attainable_ns, owning_calls, roofline_shares
+from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import is_optimizer_step
@@ -25,7 +30,8 @@ from torch_tb_profiler.model.kinds import (
     event_kinds,
     rows_of_kind,
 )
-from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask, rows_mask
+from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, name_mask, rows_mask
+from torch_tb_profiler.model.work.operator_work import operator_work
 
 MIN_PARAMETERS = 8
 """Fewest calls of one operator per optimizer step that are worth a list of parameters."""
@@ -38,7 +44,7 @@ FUSED_ON_CPU = ("Adam", "AdamW", "SGD", "Adagrad")
 
 
 def find_optimizer_loop(trace: Trace) -> Iterator[Finding]:
-    """Find idle time until the launches, or the kernels' time beyond the roofline, whichever is longer.
+    """Find idle time until the launches, or the kernels' time beyond one pass, whichever is longer.
 
     One kernel for all parameters has no gaps either, so those between the kernels count beside their time.
     """
@@ -48,24 +54,22 @@ def find_optimizer_loop(trace: Trace) -> Iterator[Finding]:
     rows, calls, operators = links.rows[launched], links.launch[launched], links.operator[launched]
     # Copies of an offloaded optimizer are as many with any implementation.
     mine = in_optimizer(trace, calls) & (event_kinds(trace)[rows] == Kind.KERNEL)
-    rows, calls, operators = rows[mine], calls[mine], operators[mine]
+    rows, operators = rows[mine], operators[mine]
     if len(rows) == 0 or (family_codes(trace)[rows] == FAMILIES.index("optimizer")).any():
         return  # these are kernels for lists of parameters
     count = _calls_per_step(trace, marks, operators[operators >= 0])
     if count < MIN_PARAMETERS:
         return
-    share = roofline_shares(trace, rows)
-    known = ~np.isnan(share)
     waits = subtract(intersect(host_late_times(trace), _step_times(trace, marks)), device_busy(trace))
-    slow = times_after_share(trace, rows[known], share[known])
     # How fast these could be is unknown without shapes, but most of so short a kernel is its start.
-    short = ~known & (trace.events.duration[rows] <= MAX_LATENCY_BOUND_NS)
-    slow = union(slow, event_intervals(trace, rows[short]))
+    known = ~np.isnan(roofline_shares(trace, rows))
+    known |= trace.events.duration[rows] <= MAX_LATENCY_BOUND_NS
+    slow = times_beyond_one_pass(trace, rows[known])
     on_device = total(subtract(slow, other_device_work(trace, rows))) > total(waits)
     longest = int(marks[np.argmax(trace.events.duration[marks])])
     yield Finding(
         "optimizer_loop",
-        union(slow, _gaps_between(trace, rows, calls)) if on_device else waits,
+        union(slow, gaps_between(trace, rows)) if on_device else waits,
         other_device_work(trace, rows) if on_device else device_busy(trace),
         rows,
         # Not `on_device`: one kernel for all parameters relieves the host of launches, too.
@@ -76,13 +80,46 @@ def find_optimizer_loop(trace: Trace) -> Iterator[Finding]:
     )
 
 
-def _gaps_between(trace: Trace, rows: Int32, calls: Int32) -> Intervals:
-    """Return when every device is idle between two kernels that one step of an optimizer launches.
+def optimizer_times(trace: Trace) -> Intervals:
+    """Return when the host is in the step of an optimizer."""
+    return _step_times(trace, _marks(trace))
 
-    rows, calls  the kernels, and the call that launches each
+
+def optimizer_steps(trace: Trace, rows: Int32) -> Int64:
+    """Return int64[k]: the step of an optimizer that launches each of these kernels."""
+    links = device_links(trace)
+    calls = links.launch[np.searchsorted(links.rows, rows)]
+    steps: Int64 = np.searchsorted(optimizer_times(trace).starts, trace.events.start[calls], "right")
+    return steps
+
+
+def times_beyond_one_pass(trace: Trace, rows: Int32) -> Intervals:
+    """Return when these kernels run, without the first share of each that one kernel for all of a step needs."""
+    step, share = optimizer_steps(trace, rows), np.zeros(len(rows))
+    for number in distinct(step):
+        mine = step == number
+        share[mine] = min(_one_pass_ns(trace, rows[mine]) / max(trace.events.duration[rows[mine]].sum(), 1), 1.0)
+    return times_after_share(trace, rows, share)
+
+
+def _one_pass_ns(trace: Trace, rows: Int32) -> float:
+    """Return the least ns of one kernel for the parameters that these kernels work on, 0 where that is unknown.
+
+    Each operator passes over all of them, so that kernel moves no less than the operator that moves least.
     """
-    during = _step_times(trace, _marks(trace))
-    step = np.searchsorted(during.starts, trace.events.start[calls], "right")
+    done, calls = operator_work(trace), distinct(owning_calls(trace, rows)).astype(np.int64)
+    calls = calls[calls >= 0]
+    operators = group(done.owners.name[calls].astype(np.int64))
+    moved = np.bincount(operators.which, np.nan_to_num(done.bytes[calls]), len(operators))
+    moved = moved[operators.counts >= MIN_PARAMETERS]
+    if len(moved) == 0:
+        return 0.0
+    return float(np.nan_to_num(attainable_ns(trace, calls, moved_bytes=float(moved.min()))[0]))
+
+
+def gaps_between(trace: Trace, rows: Int32) -> Intervals:
+    """Return when every device is idle between two of these kernels that one step of an optimizer launches."""
+    step = optimizer_steps(trace, rows)
     order = np.lexsort((trace.events.start[rows], step))
     start, end, step = trace.events.start[rows][order], event_ends(trace)[rows][order], step[order]
     follows = (step[1:] == step[:-1]) & (start[1:] > end[:-1])
