@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from torch_tb_profiler.ingest.origins.compile_log import read_compile_log
+from torch_tb_profiler.ingest.compile_log import read_compile_log
 from torch_tb_profiler.training.compile_record import CompileRecorder, TraceLogHandlers
 
 CODE = "# AOT ID: ['0_forward']\n# [Provenance debug handles] cpp_fused_add_0:1"

@@ -23,7 +23,7 @@ from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.http import App
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.ingest.memory.native import reader
-from torch_tb_profiler.ingest.memory.native.library import open_library
+from torch_tb_profiler.ingest.memory.native.reader import open_library
 from torch_tb_profiler.ingest.runtime import receive_preview
 from torch_tb_profiler.session import Root, Session, jobs
 from torch_tb_profiler.session.cache.entries import entry_key, preview_key

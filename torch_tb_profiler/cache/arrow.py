@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.arrays import EncodedTexts, StoredTexts, encode_all
-from torch_tb_profiler.cache.arrow_file import read_arrow_file
-from torch_tb_profiler.cache.arrow_writer import Sink, write_arrow_file
+from torch_tb_profiler.cache.arrow_file import Sink, read_arrow_file, write_arrow_file
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.origin_records import OriginRecords
 from torch_tb_profiler.model.snapshots import RecordedSnapshot, SnapshotFacts

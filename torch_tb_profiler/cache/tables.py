@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.cache.arrow_writer import Sink
+from torch_tb_profiler.cache.arrow_file import Sink
 
 _LENGTH = struct.Struct("<I")
 _ALIGNMENT = 64

@@ -68,7 +68,7 @@ def _is_configuration(path: Path) -> bool:
 def _check_configuration(path: Path, format_: str) -> int:
     """Print what a run with this configuration records and what it leaves out; TROUBLE if that is anything."""
     from torch_tb_profiler.ingest.gaudi_config import read_gaudi_config
-    from torch_tb_profiler.model.vendors.gaudi_config import describe_config, find_omissions
+    from torch_tb_profiler.model.vendors.gaudi import describe_config, find_omissions
 
     with path.open("rb") as stream:
         config = read_gaudi_config(stream, str(path))

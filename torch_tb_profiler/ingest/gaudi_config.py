@@ -19,7 +19,7 @@ import msgspec
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.patterns import lazy_regex
-from torch_tb_profiler.model.vendors.gaudi_config import GaudiConfig
+from torch_tb_profiler.model.vendors.gaudi import GaudiConfig
 
 __all__ = ["is_gaudi_config", "read_gaudi_config"]
 

@@ -316,7 +316,7 @@ def _load(
 
         trace = add_counters(trace, location, request.counters, request.limit)
     if request.origins:
-        from torch_tb_profiler.session.origin_files import add_origin_files
+        from torch_tb_profiler.session.companion_files import add_origin_files
 
         trace = add_origin_files(trace, location, path, request.origins, request.limit)
     if request.requests:

@@ -9,8 +9,7 @@ import pytest
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.engine_log.read import EngineLog, read_engine_log
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.serving.queue import QueueSample
-from torch_tb_profiler.model.serving.requests import RequestRecord
+from torch_tb_profiler.model.serving.requests import QueueSample, RequestRecord
 
 BEGIN = 1_795_676_400 * 10**9
 """2026-11-26 07:00:00 UTC, which a server two hours ahead calls 09:00:00."""

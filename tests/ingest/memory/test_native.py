@@ -17,8 +17,7 @@ from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest import plain_pickle
 from torch_tb_profiler.ingest.memory import snapshot as ingest_snapshot
 from torch_tb_profiler.ingest.memory.native import reader
-from torch_tb_profiler.ingest.memory.native.library import open_library
-from torch_tb_profiler.ingest.memory.native.reader import UnusualPickleError, read_native
+from torch_tb_profiler.ingest.memory.native.reader import UnusualPickleError, open_library, read_native
 from torch_tb_profiler.ingest.memory.snapshot import read_snapshot
 from torch_tb_profiler.model.snapshots import MAX_METADATA_TEXTS, NOT_KEPT, RecordedSnapshot
 from torch_tb_profiler.model.trace import ABSENT

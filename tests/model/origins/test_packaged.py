@@ -11,7 +11,7 @@ import pytest
 
 from tests.model.origins.drawing import Event, column, host, kernel_origins, replay
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.origins.compile_log import read_kernel_information
+from torch_tb_profiler.ingest.compile_log import read_kernel_information
 from torch_tb_profiler.model.origin_records import CompiledKernel
 from torch_tb_profiler.model.origins.origins import NO_OPERATOR
 from torch_tb_profiler.model.origins.packaged import OTHER_PACKAGE, SEVERAL_CALLS

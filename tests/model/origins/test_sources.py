@@ -12,8 +12,8 @@ import pytest
 from tests.model.origins.drawing import Event, column, host, kernel_origins, replay
 from tests.support.traces import document, read_bytes
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.origins.compile_log import read_compile_log
-from torch_tb_profiler.ingest.origins.node_files import read_node_annotations, read_node_stacks
+from torch_tb_profiler.ingest.compile_log import read_compile_log
+from torch_tb_profiler.ingest.node_files import read_node_annotations, read_node_stacks
 from torch_tb_profiler.model.origin_records import CompiledGraph, CompiledKernel
 from torch_tb_profiler.model.origins import compiled, origins
 

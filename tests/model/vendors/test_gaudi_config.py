@@ -17,7 +17,7 @@ from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli.main import main
 from torch_tb_profiler.ingest.gaudi_config import read_gaudi_config
-from torch_tb_profiler.model.vendors.gaudi_config import GaudiConfig, find_omissions
+from torch_tb_profiler.model.vendors.gaudi import GaudiConfig, find_omissions
 from torch_tb_profiler.session import Root, Session
 
 

@@ -18,7 +18,7 @@ from tests.support.serving import (
     without_device,
 )
 from tests.support.traces import draw, read
-from torch_tb_profiler.model.serving.queue import QueueSample, with_queue
+from torch_tb_profiler.model.serving.requests import QueueSample, with_queue
 from torch_tb_profiler.views.serving.origins import ServingOriginsParams, build_origins
 
 

@@ -15,8 +15,7 @@ from torch_tb_profiler.model.serving.iterations import ServingIterations, servin
 from torch_tb_profiler.model.serving.kernels import serving_kernels
 from torch_tb_profiler.model.serving.labeled import DECODE, MIXED
 from torch_tb_profiler.model.serving.labels import PHASES
-from torch_tb_profiler.model.serving.queue import QueueCounts, queue_counts
-from torch_tb_profiler.model.serving.requests import ServingRequests, serving_requests
+from torch_tb_profiler.model.serving.requests import QueueCounts, ServingRequests, queue_counts, serving_requests
 from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace
 
 MIN_WINDOW_ITERATIONS = 12

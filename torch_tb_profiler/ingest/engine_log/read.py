@@ -22,8 +22,7 @@ from torch_tb_profiler.ingest.engine_log.requests import LoggedRequests
 from torch_tb_profiler.ingest.runtime import ignore_progress
 from torch_tb_profiler.ingest.source import UnpackedStream, read_lines
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.serving.queue import QueueSample
-from torch_tb_profiler.model.serving.requests import RequestRecord
+from torch_tb_profiler.model.serving.requests import QueueSample, RequestRecord
 
 MAX_LOG_BYTES = 2**30
 """Largest unpacked log."""

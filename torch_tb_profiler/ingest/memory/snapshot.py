@@ -13,8 +13,12 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.memory.native.library import describe_state, load_library
-from torch_tb_profiler.ingest.memory.native.reader import UnusualPickleError, read_native
+from torch_tb_profiler.ingest.memory.native.reader import (
+    UnusualPickleError,
+    describe_state,
+    load_library,
+    read_native,
+)
 from torch_tb_profiler.ingest.plain_pickle import PickleLimitError, PlainPickle, read_plain_prefix
 from torch_tb_profiler.ingest.runtime import Report, ignore_progress, preview_receiver, without_gc
 from torch_tb_profiler.ingest.source import UnpackedStream

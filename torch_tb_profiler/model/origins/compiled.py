@@ -13,7 +13,9 @@ kernels of AOTInductor: `packaged.py` joins them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -25,6 +27,8 @@ from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.origin_records import CompiledGraph, CompiledKernel
 from torch_tb_profiler.model.origins.packaged import is_generated, kernel_name, packaged_kernels
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace, name_mask
+
+T = TypeVar("T")
 
 CALL = lazy_regex(r"^## Call CompiledFxGraph (?P<key>\S+) ##$")
 _REGION = lazy_regex(r"^Torch-Compiled Region: (?P<id>\S+)")
@@ -80,9 +84,10 @@ def compiled_calls(trace: Trace) -> CompiledCalls:
     found: dict[int, tuple[CompiledKernel | None, CompiledGraph | None, int, str | None, str | None]] = {}
     for call in graph_calls(trace):
         names = [kernel_name(trace.strings[int(trace.events.name[row])]) for row in call.operators]
-        graph, reason = _find_graph(call, names, graphs)
-        kernels = _pair_kernels(names, graph.kernels) if graph is not None else [None] * len(names)
-        for row, name, kernel in zip(call.operators, names, kernels or [], strict=True):
+        fitting = fitting_graphs(call, graphs, partial(_pair_kernels, names))
+        graph, kernels = fitting[0] if len(fitting) == 1 else (None, [None] * len(names))
+        reason = None if graph is not None else _unknown_reason(len(fitting), len(graphs))
+        for row, name, kernel in zip(call.operators, names, kernels, strict=True):
             if kernel is not None or is_generated(name):
                 found[row] = kernel, graph, int(call.backward), call.compile_id, reason
     packaged, operators = packaged_kernels(trace), rows_of_kind(trace, Kind.CPU_OP)
@@ -170,7 +175,31 @@ def _directions(trace: Trace, calls: Int32) -> tuple[list[str | None], list[bool
     return ids, directions
 
 
-def candidate_graphs(call: GraphCall, graphs: Sequence[CompiledGraph]) -> list[CompiledGraph]:
+def fitting_graphs(
+    call: GraphCall, graphs: Sequence[CompiledGraph], pair: Callable[[Sequence[CompiledKernel]], T | None]
+) -> list[tuple[CompiledGraph, T]]:
+    """Return the graphs whose records fit a call, each with its kernels as paired.
+
+    pair  pairs the kernels of a record with those of the call; None if they don't fit
+
+    A call is explained only if there is exactly one. Records with the same code and kernels count as one.
+    """
+    found: dict[tuple[str, tuple[CompiledKernel, ...]], tuple[CompiledGraph, T]] = {}
+    for graph in _candidate_graphs(call, graphs):
+        paired = pair(graph.kernels)
+        if paired is not None:
+            found.setdefault((graph.source or graph.file, graph.kernels), (graph, paired))
+    return list(found.values())
+
+
+def _unknown_reason(fitting: int, graphs: int) -> str:
+    """Return why a call is unknown: of `graphs` records, `fitting` ones fit it, not exactly one."""
+    if graphs == 0:
+        return NO_RECORD
+    return SEVERAL_RECORDS if fitting else OTHER_RECORD
+
+
+def _candidate_graphs(call: GraphCall, graphs: Sequence[CompiledGraph]) -> list[CompiledGraph]:
     """Return the graphs that a call may be of, whatever their kernels are.
 
     A graph with another key than that of the call is another graph.
@@ -183,19 +212,6 @@ def candidate_graphs(call: GraphCall, graphs: Sequence[CompiledGraph]) -> list[C
         and each.backward == call.backward
         and (call.compile_id is None or each.compile_id == call.compile_id)
     ]
-
-
-def _find_graph(
-    call: GraphCall, names: Sequence[str], graphs: Sequence[CompiledGraph]
-) -> tuple[CompiledGraph | None, str | None]:
-    """Return the only graph whose record fits a call, or the reason why there is none."""
-    if not graphs:
-        return None, NO_RECORD
-    fits = [each for each in candidate_graphs(call, graphs) if _pair_kernels(names, each.kernels) is not None]
-    distinct = list({(each.source or each.file, each.kernels): each for each in fits}.values())
-    if len(distinct) == 1:
-        return distinct[0], None
-    return None, SEVERAL_RECORDS if distinct else OTHER_RECORD
 
 
 def _pair_kernels(names: Sequence[str], kernels: Sequence[CompiledKernel]) -> list[CompiledKernel | None] | None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -25,7 +26,7 @@ from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.origin_records import CompiledKernel
-from torch_tb_profiler.model.origins.compiled import GraphCall, candidate_graphs, graph_calls
+from torch_tb_profiler.model.origins.compiled import GraphCall, fitting_graphs, graph_calls
 from torch_tb_profiler.model.origins.packaged import is_generated
 from torch_tb_profiler.model.origins.replays import ReplayOrder, Replays, graph_replays, kernel_label
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
@@ -62,14 +63,10 @@ def compiled_replays(trace: Trace) -> CompiledReplays:
     for call, replay in _replaying_calls(trace, replays):
         positions = replays.positions[replays.bounds[replay] : replays.bounds[replay + 1]]
         names, is_kernel = _names_of_work(trace, positions)
-        paired = {
-            each: kernels
-            for each in candidate_graphs(call, graphs)
-            if (kernels := pair_replay(names, is_kernel, each.kernels)) is not None
-        }
-        if len({(each.source or each.file, each.kernels) for each in paired}) != 1:
+        fitting = fitting_graphs(call, graphs, partial(pair_replay, names, is_kernel))
+        if len(fitting) != 1:
             continue
-        graph, kernels = next(iter(paired.items()))
+        graph, kernels = fitting[0]
         for position, kernel in zip(positions.tolist(), kernels, strict=True):
             if kernel is not None:
                 value = ReplayedCompiledKernel(kernel, graph.compile_id or call.compile_id, call.backward)

@@ -19,8 +19,7 @@ from torch_tb_profiler.base.intervals import merge_by_owner
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
-from torch_tb_profiler.model.serving.inferred import infer_iterations, phase_of_kernels
-from torch_tb_profiler.model.serving.kernels import serving_kernels
+from torch_tb_profiler.model.serving.kernels import infer_iterations, phase_of_kernels, serving_kernels
 from torch_tb_profiler.model.serving.labeled import (
     DECODE,
     MIXED,

@@ -1,9 +1,11 @@
-"""Requests that a file beside the trace recorded: slices of their own, clipped to the recording.
+"""Requests and the queue of an engine, from files beside the trace: slices and counters of their own.
 
 request        |- request 7 -----------------------------|
 request_phase  |- queue -|- prefill -|- decode ----------|
+counter        requests waiting, requests running, KV cache usage: as the log counts them from time to time
 
-They are events of the trace like all others, so they are cached with it and the timeline draws them.
+They are clipped to the recording, and events of the trace like all others, so they are cached with it and the
+timeline draws them.
 """
 
 from __future__ import annotations
@@ -14,9 +16,9 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.added_slices import AddedSlice, add_slices
+from torch_tb_profiler.model.added_slices import AddedSample, AddedSlice, add_counters, add_slices
 from torch_tb_profiler.model.kinds import event_ends
-from torch_tb_profiler.model.trace import ArgColumn, Int32, Int64, Thread, Trace
+from torch_tb_profiler.model.trace import ArgColumn, Float64, Int32, Int64, Thread, Trace
 
 REQUEST_CATEGORY = "request"
 PHASE_CATEGORY = "request_phase"
@@ -27,6 +29,11 @@ _INTEGERS = (
     "arrival_precision_ns",
 )
 """Fields of a request, each an argument `request <field>` of its slice."""
+
+
+RUNNING, WAITING, KV_CACHE = "requests running", "requests waiting", "KV cache usage"
+_COUNTERS_BY_FIELD = {"running": RUNNING, "waiting": WAITING, "kv_share": KV_CACHE}
+_COUNTER_PREFIX = "log: "
 
 
 class RequestRecord(msgspec.Struct, frozen=True):
@@ -142,3 +149,68 @@ def _phases(request: RequestRecord) -> list[tuple[str, str, int, int]]:
     if first is not None and request.end_ns is not None:
         phases.append((PHASE_CATEGORY, "decode", first, end))
     return phases
+
+
+class QueueSample(msgspec.Struct, frozen=True):
+    """What a line of the log counts; None where it doesn't.
+
+    time_ns   ns since the epoch
+    engine    which of several engines, "" for the only one
+    running   requests that are in the batch
+    waiting   requests that are in the queue
+    kv_share  share of the KV cache in use, 0 to 1
+    """
+
+    time_ns: int
+    engine: str = ""
+    running: int | None = None
+    waiting: int | None = None
+    kv_share: float | None = None
+
+
+class QueueCounts(msgspec.Struct, frozen=True):
+    """What the log counts while the trace is recorded.
+
+    engines          how many engines wrote it
+    times            int64[k] ns since the start of the trace
+    waiting          float64[k] requests in the queue of the engine that wrote the line
+    """
+
+    engines: int
+    times: Int64
+    waiting: Float64
+
+
+def with_queue(trace: Trace, samples: Sequence[QueueSample]) -> Trace:
+    """Return the trace with the samples that lie within it as counters; as it is if none does.
+
+    The trace needs a wall clock (`Trace.wall_start_ns`).
+    """
+    origin, reach = trace.wall_start_ns, int(event_ends(trace).max(initial=0))
+    if origin is None:
+        return trace
+    thread = Thread(REQUESTS_PROCESS, "log")
+    added = [
+        AddedSample(_counter(name, each.engine), thread, each.time_ns - origin, float(value))
+        for each in sorted(samples, key=lambda each: each.time_ns)
+        for field, name in _COUNTERS_BY_FIELD.items()
+        if 0 <= each.time_ns - origin <= reach and (value := getattr(each, field)) is not None
+    ]
+    return add_counters(trace, added) if added else trace
+
+
+def _counter(name: str, engine: str) -> str:
+    return f"{_COUNTER_PREFIX}{name}{f', {engine}' if engine else ''}"
+
+
+@derived
+def queue_counts(trace: Trace) -> QueueCounts | None:
+    """Return what the log beside the trace counts, or None without a log or without a line of it in the trace."""
+    wanted = _counter(WAITING, "")
+    names = [name for name in trace.args if name.startswith(wanted)]
+    if not names:
+        return None
+    rows = np.concatenate([trace.args[name].rows for name in names])
+    values = np.concatenate([trace.arg_float(name, trace.args[name].rows) for name in names])
+    order = np.argsort(trace.events.start[rows], kind="stable")
+    return QueueCounts(len(names), trace.events.start[rows[order]], values[order])

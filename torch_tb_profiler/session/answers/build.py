@@ -148,7 +148,7 @@ def open_with_captures(
     Of that run, the workers of the same rank count, else all. The trace is None while a file is loading or if one
     failed; the state is of that file. Raises NotFoundError if there is no such run.
     """
-    from torch_tb_profiler.session.origin_files import with_captures
+    from torch_tb_profiler.session.companion_files import with_captures
 
     state, trace = files.open(target.file.id, target.part)
     if trace is None:

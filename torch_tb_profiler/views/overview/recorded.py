@@ -18,7 +18,7 @@ from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.serving.labeled import unknown_labels
 from torch_tb_profiler.model.steps import step_noun
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.vendors.gaudi_config import (
+from torch_tb_profiler.model.vendors.gaudi import (
     contradictions,
     describe_config,
     find_omissions,

@@ -1,4 +1,4 @@
-"""Read a memory snapshot with the native reader, in pieces, into columns."""
+"""Read a memory snapshot with the native reader (`native/snapshot.c`), in pieces, into columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import ctypes
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,7 +18,7 @@ import numpy.typing as npt
 from torch_tb_profiler.base.arrays import ArrowTexts, build_text_array, text_array_from_bytes
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.memory import growing_in_place
-from torch_tb_profiler.ingest.memory.native.library import SnapshotLibrary
+from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_enabled
 from torch_tb_profiler.model.snapshots import RecordedSnapshot, SnapshotFacts, freed_allocations
 
 PIECE_BYTES = 1 << 20
@@ -28,6 +30,42 @@ Files that PyTorch writes need less than half of that.
 """
 
 _HINT = "is this a file that `torch.cuda.memory._dump_snapshot` wrote?"
+
+
+SnapshotLibrary = Any
+"""A loaded library; ctypes gives its functions no types."""
+
+_INT, _LONG, _POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
+
+_FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "snapshot_abi": (_INT,),
+    "snapshot_new": (_POINTER, _LONG, _LONG),
+    "snapshot_free": (None, _POINTER),
+    "snapshot_read": (ctypes.c_int, _POINTER, _POINTER, _LONG, ctypes.c_bool, _POINTER),
+    "snapshot_finish": (ctypes.c_int, _POINTER),
+    "snapshot_column": (_POINTER, _POINTER, _INT, _POINTER),
+    "snapshot_facts": (None, _POINTER, _POINTER),
+    "snapshot_say_crash": (None, ctypes.c_char_p),
+}
+"""Function name -> result type and parameter types, as in native/snapshot.c."""
+
+LIBRARY = CompiledLibrary("snapshot", "snapshot", 2, _FUNCTIONS)
+
+
+def load_library() -> SnapshotLibrary | None:
+    """Return the library, or None if it is missing or not enabled in this process."""
+    return open_library() if is_enabled() else None
+
+
+def describe_state() -> str:
+    """Return in words whether the native reader is in use where it is enabled."""
+    return LIBRARY.describe_state(Path(__file__).parent)
+
+
+@cache
+def open_library() -> SnapshotLibrary | None:
+    """Return the library, or None if it is missing; one that can't be loaded is logged."""
+    return LIBRARY.load(Path(__file__).parent)
 
 
 class Status(IntEnum):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.spans import request_span, spans_document
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
-from torch_tb_profiler.ingest.otlp.request_spans import read_request_spans
+from torch_tb_profiler.ingest.request_spans import read_request_spans
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.serving.requests import RequestRecord
 

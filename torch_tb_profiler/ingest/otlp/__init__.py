@@ -1,1 +1,0 @@
-"""OpenTelemetry spans beside a trace: what an inference engine recorded of each request."""
