@@ -191,6 +191,9 @@ def test_the_page_draws_its_own_fonts(open_page: Open) -> None:
     until(lambda: frame.locator("body").evaluate(loaded), lambda fonts: len(fonts) == 2)
     used = "e => getComputedStyle(e).fontFamily"
     assert frame.locator("h1").evaluate(used).startswith('"Profiler Sans"')
+    # A kernel's "128x64" stays as it is written: the font has a rule that draws some of its letters as a sign.
+    signs = "all => [...new Set(all.map(e => getComputedStyle(e).fontVariantLigatures))]"
+    assert frame.locator("body *").evaluate_all(signs) == ["no-contextual"]
 
 
 def test_nothing_here_yet(new_page: NewPage, tmp_path_factory: pytest.TempPathFactory) -> None:
