@@ -54,6 +54,7 @@ ASKS = (
     Ask("operators/origins", "training", _EVENT),
     Ask("kernels", "training"),
     Ask("kernels/instances", "training", _KERNEL),
+    Ask("kernels/origins", "training", _KERNEL),
     Ask("idle", "training"),
     Ask("idle/ranks", "job"),
     Ask("idle/gaps", "training", {"cause": "operator"}),

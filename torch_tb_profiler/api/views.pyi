@@ -8,6 +8,7 @@ from torch_tb_profiler.api.shared_session import SharedSession
 from torch_tb_profiler.view import View
 from torch_tb_profiler.views._shared.call_payloads import CallDistribution
 from torch_tb_profiler.views._shared.module_parts import ModuleFlame, ModuleInstances
+from torch_tb_profiler.views._shared.origins import OriginTimesPayload
 from torch_tb_profiler.views.critical_path.payload import (
     CriticalPathPayload,
     JobPathPayload,
@@ -47,11 +48,7 @@ from torch_tb_profiler.views.memory.snapshot.ranks import SnapshotRanks
 from torch_tb_profiler.views.memory.tables import MemoryEvents, MemoryLive, MemoryOperators
 from torch_tb_profiler.views.memory.timeline import MemoryTimeline
 from torch_tb_profiler.views.modules import CallTreeLevel, ModulesPayload
-from torch_tb_profiler.views.operators.payload import (
-    OperatorOriginsPayload,
-    OperatorsPayload,
-    OperatorStacksPayload,
-)
+from torch_tb_profiler.views.operators.payload import OperatorsPayload, OperatorStacksPayload
 from torch_tb_profiler.views.origins.payload import OriginEvent, OriginsPayload
 from torch_tb_profiler.views.overlap.payload import OverlapComparison, OverlapPayload, OverlapReport
 from torch_tb_profiler.views.overview.payload import Overview
@@ -117,7 +114,7 @@ class _Operators:
         kernel: str = "",
         family: str = "",
         time: Literal["host", "device"] = "host",
-    ) -> Result[OperatorOriginsPayload]:
+    ) -> Result[OriginTimesPayload]:
         """Origins."""
     def instances(
         self,
@@ -165,6 +162,21 @@ class _Kernels:
         origin: Literal["", "known", "unknown"] = "",
     ) -> Result[CallDistribution]:
         """Durations."""
+    def origins(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        event: int,
+        group_by: Literal["name", "launch", "family"] = "name",
+        step: str = "",
+        device: int | None = None,
+        stream: int | None = None,
+        operator: str = "",
+        family: str = "",
+        origin: Literal["", "known", "unknown"] = "",
+    ) -> Result[OriginTimesPayload]:
+        """Origins."""
 
 class _Trace:
     def __call__(

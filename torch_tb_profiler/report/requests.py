@@ -104,6 +104,8 @@ def _operators(payload: Payload) -> Iterable[PartRequest]:
 def _kernels(payload: Payload) -> Iterable[PartRequest]:
     for row in _top_rows(payload["rows"], "total_ns"):
         yield PartRequest("kernels/instances", {"event": str(row["event"])})
+        if row["origin_places"] > 1:
+            yield PartRequest("kernels/origins", {"event": str(row["event"])})
     yield PartRequest("kernels", {"group_by": "launch"})
 
 

@@ -900,7 +900,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['OperatorOriginsPayload'];
+              payload: components['schemas']['OriginTimesPayload'];
             };
           };
         };
@@ -1137,6 +1137,85 @@ export interface paths {
                 span: string;
               };
               payload: components['schemas']['CallDistribution'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/kernels/origins': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Origins view */
+    get: {
+      parameters: {
+        query: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          event: number;
+          group_by?: 'family' | 'launch' | 'name';
+          step?: string;
+          device?: number | null;
+          stream?: number | null;
+          operator?: string;
+          family?: string;
+          origin?: '' | 'known' | 'unknown';
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['OriginTimesPayload'];
             };
           };
         };
@@ -7179,12 +7258,12 @@ export interface components {
       device_ns: number;
     };
     /**
-     * OperatorOriginsPayload
-     * @description What the calls of a row launched, and the compiled kernels in it, by origin, most time first.
+     * OriginTimesPayload
+     * @description Where the kernels of a row come from, and the compiled kernels in it, most time first.
      *
      *     reason  why there is none
      */
-    OperatorOriginsPayload: {
+    OriginTimesPayload: {
       name: string;
       rows: components['schemas']['OriginTimeRow'][];
       reason: components['schemas']['Phrase'][] | null;
@@ -7257,9 +7336,11 @@ export interface components {
      *     tc_reason           what this rests on
      *     limiter             what keeps more blocks off a multiprocessor: threads, registers, shared memory, grid
      *     speed               a call shares its work among its kernels; null where the trace records no work
-     *     origin_...          where all launches of the row come from: operator, module (path) and innermost line; null
-     *                         where they differ or it is unknown, with origin_reason; always null in a trace without
-     *                         graphs and compiled code, where `operator` says it
+     *     origin_...          where all launches of known origin come from: operator, module (path) and innermost line;
+     *                         null where they differ or it is unknown; always null in a trace without graphs and
+     *                         compiled code, where `operator` says it
+     *     origin_reason       why one is null, and how many launches have no known origin
+     *     origin_places       number of different known origins, by operator and line or module; see `kernels/origins`
      */
     KernelRow: {
       event: number;
@@ -7288,6 +7369,7 @@ export interface components {
       origin_module: string | null;
       origin_line: string | null;
       origin_reason: string | null;
+      origin_places: number;
     };
     /**
      * MemoryOperationRow

@@ -29,7 +29,8 @@ from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.availability import operators_reason as operators_unavailable
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.kernels.build import build as build_kernels
-from torch_tb_profiler.views.kernels.payload import KernelsParams
+from torch_tb_profiler.views.kernels.build import build_origins
+from torch_tb_profiler.views.kernels.payload import KernelRowParams, KernelsParams
 from torch_tb_profiler.views.modules import build as build_modules
 from torch_tb_profiler.views.operators.build import build as build_operators
 from torch_tb_profiler.views.operators.payload import OperatorsParams
@@ -98,6 +99,12 @@ def test_kernels_say_where_all_their_launches_come_from() -> None:
     assert norm.origin_reason is None
     assert (product.origin_operator, product.origin_module) == ("aten::mm", None)
     assert product.origin_reason == "its kernels come from several places"
+    assert [row.origin_places for row in (norm, product, other)] == [1, 2, 0]
+    places = build_origins(trace, KernelRowParams(event=product.event)).rows
+    assert [(row.operator, row.module, row.lines, row.kernels) for row in places] == [
+        ("aten::mm", "Linear_0", ["model.py:11"], 2),
+        ("aten::mm", "Linear_1", ["model.py:12"], 2),
+    ]
     assert (other.origin_operator, other.origin_line) == (None, None)
     assert other.origin_reason is not None and "capture" in other.origin_reason
 
@@ -108,6 +115,19 @@ def test_kernels_say_where_all_their_launches_come_from() -> None:
     assert names(origin="known") == set(KERNELS)
     assert names(operator="aten::mm") == {"gemm"}
     assert names(operator="my::serve") == set(KERNELS)  # the recorded launch still counts
+
+
+def test_launches_without_an_origin_hide_none_of_the_others() -> None:
+    """One of three launches of a kernel belongs to a graph that nobody captured."""
+    events = [*replay(KERNELS), *replay(KERNELS, 10_200), *replay([KERNELS[0]], 20_000)]
+    trace = replace(read(events), origin_records=OriginRecords(captures_of(capture())))
+    rows = {row.name: row for row in build_kernels(trace, KernelsParams()).rows}
+    norm = rows["layer_norm_kernel"]
+    assert (norm.calls, norm.origin_operator, norm.origin_line) == (3, "aten::native_layer_norm", "model.py:10")
+    assert norm.origin_places == 1
+    assert norm.origin_reason == "unknown for 1 of 3 kernels: no capture has these kernels in this order"
+    places = build_origins(trace, KernelRowParams(event=norm.event)).rows
+    assert [(row.operator, row.kernels) for row in places] == [("aten::native_layer_norm", 2), (None, 1)]
 
 
 def test_places_of_replayed_kernels_are_those_of_their_capture() -> None:

@@ -12,6 +12,7 @@ from torch_tb_profiler.model.origins.origins import (
     COMPILE_RECORD,
     GRAPH_NODE,
     HOW,
+    Origins,
     origin_positions,
     origins,
 )
@@ -71,39 +72,73 @@ def origin_times(trace: Trace, rows: Int32) -> list[OriginTime]:
 
 
 class SharedOrigins(msgspec.Struct, frozen=True):
-    """What all events of each group have in common; None where they differ or it is unknown, with the reason."""
+    """What all events of known origin in each group have in common; None where they differ or nothing is known.
+
+    reason  why something is None, or the origin of some events is unknown
+    places  number of different known origins: operator, and line or else module
+    """
 
     operator: list[str | None]
     module: list[str | None]
     line: list[str | None]
     reason: list[str | None]
+    places: list[int]
 
 
 def shared_origins(trace: Trace, rows: Int32, groups: Groups) -> SharedOrigins:
     """Return what the members of each group of device events, `rows` int32[k], have in common."""
     found, position = origins(trace), origin_positions(trace)[rows]
-
-    def shared(name: str) -> list[int]:
-        codes = np.append(getattr(found, name), NO_CODE)[position]
-        low = np.full(len(groups), np.iinfo(np.int32).max, np.int32)
-        high = np.full(len(groups), NO_CODE - 1, np.int32)
-        np.minimum.at(low, groups.which, codes)
-        np.maximum.at(high, groups.which, codes)
-        return [a if a == b else NO_CODE - 1 for a, b in zip(low.tolist(), high.tolist(), strict=True)]
-
-    operator, module, line, reason = map(shared, ("operator", "modules", "lines", "reason"))
+    known = np.append((found.operator >= 0) | (found.lines >= 0) | (found.modules >= 0), False)[position]
+    operator, module, line, reason = (
+        _shared_codes(groups, known, np.append(column, NO_CODE)[position])
+        for column in (found.operator, found.modules, found.lines, found.reason)
+    )
+    unknown = _shared_codes(groups, ~known, np.append(found.reason, NO_CODE)[position])
+    unknown_counts = np.bincount(groups.which[~known], minlength=len(groups))
     tables = found.tables
+
+    def explain(which: int) -> str | None:
+        codes = operator[which], module[which], line[which]
+        why = tables["reason"][reason[which]] if reason[which] >= 0 else None
+        parts = [SEVERAL] if _DIFFERENT in codes else [why] if why and min(codes) < 0 else []
+        if count := int(unknown_counts[which]):
+            cause = tables["reason"][unknown[which]] if unknown[which] >= 0 else "for several reasons"
+            if count == groups.counts[which]:
+                return cause if unknown[which] >= 0 else None
+            parts.append(f"unknown for {count:,} of {groups.counts[which]:,} kernels: {cause}")
+        return "; ".join(parts) or None
+
     return SharedOrigins(
         operator=[tables["operator"][code] if code >= 0 else None for code in operator],
         module=["/".join(tables["modules"][code]) if code >= 0 else None for code in module],
         line=[tables["lines"][code][0] if code >= 0 else None for code in line],
-        reason=[
-            SEVERAL
-            if min(codes) < NO_CODE
-            else (tables["reason"][codes[3]] if codes[3] >= 0 and min(codes[:3]) < 0 else None)
-            for codes in zip(operator, module, line, reason, strict=True)
-        ],
+        reason=list(map(explain, range(len(groups)))),
+        places=_count_places(found, position[known], groups.which[known], len(groups)),
     )
+
+
+_DIFFERENT = NO_CODE - 1
+
+
+def _shared_codes(groups: Groups, members: Bool, codes: Int32) -> list[int]:
+    """Return the code that the chosen members of each group share, _DIFFERENT if none, NO_CODE without members."""
+    low = np.full(len(groups), np.iinfo(np.int32).max, np.int32)
+    high = np.full(len(groups), _DIFFERENT, np.int32)
+    np.minimum.at(low, groups.which[members], codes[members])
+    np.maximum.at(high, groups.which[members], codes[members])
+    same = np.where(low == high, low, np.where(high == _DIFFERENT, NO_CODE, _DIFFERENT))
+    shared: list[int] = same.tolist()
+    return shared
+
+
+def _count_places(found: Origins, at: Int32, which: Int64, count: int) -> list[int]:
+    """Return how many different origins each of `count` groups has; `at` int32[k] are positions of known ones."""
+    places: list[set[tuple[str | None, str]]] = [set() for _ in range(count)]
+    for index in group(which, found.operator[at], found.modules[at], found.lines[at]).first.tolist():
+        lines, modules = (found.value(column, int(at[index])) or () for column in ("lines", "modules"))
+        operator = found.value("operator", int(at[index]))
+        places[which[index]].add((operator, lines[0] if lines else "/".join(modules)))
+    return list(map(len, places))
 
 
 def indirect_origin(trace: Trace, row: int) -> str:

@@ -1,15 +1,58 @@
-"""Sentences about the coverage of origins."""
+"""Payloads and sentences about where kernels come from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+import msgspec
 
 from torch_tb_profiler.analyses.origins.coverage import Coverage, coverage, line_share
+from torch_tb_profiler.analyses.shared.origin_times import OriginTime
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.origins.origins import has_indirect_kernels
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.text import Text, plain, text
+
+
+class OriginTimeRow(msgspec.Struct, frozen=True):
+    """Kernels of one origin: their number and total time; `event` is the longest.
+
+    module  path, outermost first, joined by "/"
+    lines   `file:line`; of a compiled kernel one for each statement that it computes
+    how     launch, graph node, capture, compile record; null if nothing is known
+    reason  why something is null
+    """
+
+    operator: str | None
+    module: str | None
+    lines: list[str]
+    how: str | None
+    reason: str | None
+    kernels: int
+    ns: int
+    event: int
+
+
+class OriginTimesPayload(msgspec.Struct, frozen=True):
+    """Where the kernels of a row come from, and the compiled kernels in it, most time first.
+
+    reason  why there is none
+    """
+
+    name: str
+    rows: list[OriginTimeRow]
+    reason: Text | None
+
+
+def origin_rows(times: Iterable[OriginTime]) -> list[OriginTimeRow]:
+    """Return a row of a payload for each origin."""
+    return [
+        OriginTimeRow(
+            each.operator, each.module, list(each.lines), each.how, each.reason, each.kernels, each.ns, each.event
+        )
+        for each in times
+    ]
 
 
 def coverage_headline(covered: Coverage) -> Text:

@@ -23,7 +23,7 @@ from torch_tb_profiler.analyses.kernels.table import (
     stream_times,
 )
 from torch_tb_profiler.analyses.roofline.speeds import kernel_speeds, missing_work_reason
-from torch_tb_profiler.analyses.shared.origin_times import shared_origins
+from torch_tb_profiler.analyses.shared.origin_times import SharedOrigins, origin_times, shared_origins
 from torch_tb_profiler.analyses.shared.utilization import core_time
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.format import format_ratio
@@ -44,6 +44,7 @@ from torch_tb_profiler.views._shared.call_payloads import (
     build_tensor_core_time,
     tensor_cores_name,
 )
+from torch_tb_profiler.views._shared.origins import OriginTimesPayload, origin_rows
 from torch_tb_profiler.views._shared.params import set_params
 from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, reason_texts, sentences, text
 from torch_tb_profiler.views.kernels.payload import (
@@ -120,6 +121,7 @@ def _rows(trace: Trace, table: KernelTable, group_by: KernelGrouping) -> list[Ke
     launch = launch_parameters(trace, sums.event) if group_by == "launch" else _unknown_launches(count)
     family = [FAMILIES[number] for number in family_codes(trace)[sums.event].tolist()]
     names = family if group_by == "family" else [name_of(trace, row) for row in sums.event.tolist()]
+    origins = _origins(trace, table)
     short = {} if group_by == "family" else short_kernel_names(trace)
     columns = (
         sums.event.tolist(),
@@ -144,17 +146,21 @@ def _rows(trace: Trace, table: KernelTable, group_by: KernelGrouping) -> list[Ke
         sums.tc_reason,
         sums.limiter,
         kernel_speeds(trace, table.rows, table.groups.which, count),
-        *_origins(trace, table),
+        origins.operator,
+        origins.module,
+        origins.line,
+        origins.reason,
+        origins.places,
     )
     return [KernelRow(*row) for row in zip(*columns, strict=True)]
 
 
-def _origins(trace: Trace, table: KernelTable) -> tuple[list[str | None], ...]:
-    """Return where the kernels of each row come from: operators, modules, lines, and reasons."""
-    if not has_indirect_kernels(trace):
-        return tuple([None] * len(table.groups) for _ in range(4))
-    shared = shared_origins(trace, table.rows, table.groups)
-    return shared.operator, shared.module, shared.line, shared.reason
+def _origins(trace: Trace, table: KernelTable) -> SharedOrigins:
+    """Return where the kernels of each row come from; nothing where the launch says it."""
+    if has_indirect_kernels(trace):
+        return shared_origins(trace, table.rows, table.groups)
+    none: list[str | None] = [None] * len(table.groups)
+    return SharedOrigins(none, none, none, none, [0] * len(none))
 
 
 def _unknown_launches(count: int) -> LaunchParameters:
@@ -334,6 +340,14 @@ def build_instances(trace: Trace, params: KernelRowParams) -> CallDistribution:
     return build_call_distribution(trace, rows, launch_durations(trace, rows))
 
 
+def build_origins(trace: Trace, params: KernelRowParams) -> OriginTimesPayload:
+    """Build the origins of the launches of a row. NotFoundError if the event is not in the tables."""
+    rows = find_row_members(trace, params.group_by, _filter(params), params.event)
+    found = origin_times(trace, rows)
+    missing = None if found else text("Copies and kernels of this row have no recorded origin.")
+    return OriginTimesPayload(name_of(trace, params.event), origin_rows(found), missing)
+
+
 TAB = Tab(
     "Where the time goes",
     TraceView(
@@ -356,5 +370,6 @@ TAB = Tab(
             rows="longest",
             answers="How long the launches of a kernel take: median, tail, outliers.",
         ),
+        TraceView("kernels/origins", "Origins", KernelRowParams, OriginTimesPayload, build_origins),
     ),
 )

@@ -56,9 +56,11 @@ class KernelRow(msgspec.Struct, frozen=True):
     tc_reason           what this rests on
     limiter             what keeps more blocks off a multiprocessor: threads, registers, shared memory, grid
     speed               a call shares its work among its kernels; null where the trace records no work
-    origin_...          where all launches of the row come from: operator, module (path) and innermost line; null
-                        where they differ or it is unknown, with origin_reason; always null in a trace without
-                        graphs and compiled code, where `operator` says it
+    origin_...          where all launches of known origin come from: operator, module (path) and innermost line;
+                        null where they differ or it is unknown; always null in a trace without graphs and
+                        compiled code, where `operator` says it
+    origin_reason       why one is null, and how many launches have no known origin
+    origin_places       number of different known origins, by operator and line or module; see `kernels/origins`
     """
 
     event: int
@@ -87,6 +89,7 @@ class KernelRow(msgspec.Struct, frozen=True):
     origin_module: str | None
     origin_line: str | None
     origin_reason: str | None
+    origin_places: int
 
 
 class MemoryOperationRow(msgspec.Struct, frozen=True):

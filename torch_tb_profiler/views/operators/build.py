@@ -43,10 +43,10 @@ from torch_tb_profiler.views._shared.call_payloads import (
     build_call_distribution,
     tensor_cores_name,
 )
+from torch_tb_profiler.views._shared.origins import OriginTimesPayload, origin_rows
 from torch_tb_profiler.views._shared.params import set_params
 from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, reason_texts, sentences, text
 from torch_tb_profiler.views.operators.payload import (
-    OperatorOriginsPayload,
     OperatorRow,
     OperatorRowParams,
     OperatorsParams,
@@ -54,7 +54,6 @@ from torch_tb_profiler.views.operators.payload import (
     OperatorStackRow,
     OperatorStacksPayload,
     OperatorTotals,
-    OriginTimeRow,
     StackFrame,
     UnlinkedWork,
 )
@@ -96,7 +95,7 @@ def build(trace: Trace, params: OperatorsParams) -> OperatorsPayload:
         phases=list(PHASES),
         families=launched_families(trace),
         has_stacks=has_stacks(trace),
-        replayed=_origin_rows(replayed[:MAX_REPLAYED_ROWS]),
+        replayed=origin_rows(replayed[:MAX_REPLAYED_ROWS]),
         has_compiled=has_compiled_calls(trace),
         reasons=reason_texts(_reasons(trace, has_device, params.group_by)),
     )
@@ -263,21 +262,12 @@ def build_stacks(trace: Trace, params: OperatorRowParams) -> OperatorStacksPaylo
     )
 
 
-def build_origins(trace: Trace, params: OperatorRowParams) -> OperatorOriginsPayload:
+def build_origins(trace: Trace, params: OperatorRowParams) -> OriginTimesPayload:
     """Build what a row unfolds into; NotFoundError if the event is not a call in the table."""
     found = origins_in_calls(trace, _calls_of_row(trace, params))
     name = trace.strings[trace.events.name[params.event]]
     missing = None if found else text("These calls launched nothing, and contain no compiled kernel.")
-    return OperatorOriginsPayload(name, _origin_rows(found), missing)
-
-
-def _origin_rows(times: Iterable[OriginTime]) -> list[OriginTimeRow]:
-    return [
-        OriginTimeRow(
-            each.operator, each.module, list(each.lines), each.how, each.reason, each.kernels, each.ns, each.event
-        )
-        for each in times
-    ]
+    return OriginTimesPayload(name, origin_rows(found), missing)
 
 
 def _calls_of_row(trace: Trace, params: OperatorRowParams) -> Int64:
@@ -327,7 +317,7 @@ TAB = Tab(
     operators_reason,
     (
         TraceView("operators/stacks", "Call stacks", OperatorRowParams, OperatorStacksPayload, build_stacks),
-        TraceView("operators/origins", "Origins", OperatorRowParams, OperatorOriginsPayload, build_origins),
+        TraceView("operators/origins", "Origins", OperatorRowParams, OriginTimesPayload, build_origins),
         TraceView(
             "operators/instances",
             "Durations",

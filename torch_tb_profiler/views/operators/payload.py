@@ -10,6 +10,7 @@ import msgspec
 from torch_tb_profiler.analyses.operators import GroupBy
 from torch_tb_profiler.analyses.roofline.speeds import Speed
 from torch_tb_profiler.analyses.tracks.sources import SourceFrame
+from torch_tb_profiler.views._shared.origins import OriginTimeRow
 from torch_tb_profiler.views._shared.text import Text
 
 
@@ -84,36 +85,6 @@ class UnlinkedWork(msgspec.Struct, frozen=True):
 
     calls: int
     device_ns: int
-
-
-class OriginTimeRow(msgspec.Struct, frozen=True):
-    """Kernels of one origin: their number and total time; `event` is the longest.
-
-    module  path, outermost first, joined by "/"
-    lines   `file:line`; of a compiled kernel one for each statement that it computes
-    how     launch, graph node, capture, compile record; null if nothing is known
-    reason  why something is null
-    """
-
-    operator: str | None
-    module: str | None
-    lines: list[str]
-    how: str | None
-    reason: str | None
-    kernels: int
-    ns: int
-    event: int
-
-
-class OperatorOriginsPayload(msgspec.Struct, frozen=True):
-    """What the calls of a row launched, and the compiled kernels in it, by origin, most time first.
-
-    reason  why there is none
-    """
-
-    name: str
-    rows: list[OriginTimeRow]
-    reason: Text | None
 
 
 class OperatorTotals(msgspec.Struct, frozen=True):

@@ -1,11 +1,12 @@
 // Details of one row of device work: how it is launched, the spread of its durations, and what launches it.
 import { useMemo } from 'react';
-import type { CallDistribution, KernelRow } from '../../api/types';
+import type { CallDistribution, KernelRow, OriginTimes } from '../../api/types';
 import { formatBytes, formatCount, formatDuration, formatRatio, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Facts } from '../_shared/rows/Facts';
+import { OriginList } from '../_shared/rows/OriginList';
 import { RowActions } from '../_shared/rows/RowActions';
 import { DurationHistogram } from '../_shared/rows/DurationHistogram';
 import { Icon } from '../../widgets/Icon';
@@ -29,13 +30,20 @@ export function Detail({ row, onClose }: Props) {
   }, [params, row.event]);
   const spread = useView<CallDistribution>('kernels/instances', { run, worker, span }, query);
   const instances = spread.data?.state === 'ready' ? spread.data.payload : undefined;
+  const sources = useView<OriginTimes>(
+    'kernels/origins',
+    { run, worker, span },
+    query,
+    row.origin_places > 1,
+  );
+  const origins = sources.data?.state === 'ready' ? sources.data.payload.rows : [];
   const show = (event: number) => select({ view: 'trace', params: { event: String(event) } });
   const facts: [string, string][] = [
     ['Operator', row.operator ?? ''],
     ['From operator', row.origin_operator ?? ''],
     ['From module', row.origin_module ?? ''],
     ['From line', row.origin_line ?? ''],
-    ['Origin', row.origin_reason ?? ''],
+    ['Origin', row.origin_places > 1 ? '' : (row.origin_reason ?? '')],
     ['Family', row.family],
     ['Grid', row.grid ?? ''],
     ['Block', row.block ?? ''],
@@ -71,6 +79,12 @@ export function Detail({ row, onClose }: Props) {
         </Button>
       </RowActions>
       <Facts facts={facts} />
+      {origins.length > 0 && (
+        <>
+          <h3>Where it comes from</h3>
+          <OriginList rows={origins} />
+        </>
+      )}
       <h3>Time per launch</h3>
       <div className={rowDetailCss.spread}>
         {instances && instances.calls > 0 && (

@@ -1,5 +1,5 @@
 import { fireEvent, screen, waitFor, within } from '@testing-library/react';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/kernels.json';
 import { readState } from '../../base/browser/host';
 import { drawView, serveGoldens } from '../../testing/view';
@@ -48,6 +48,21 @@ it('has a row a family, which names neither a kernel nor its family twice', () =
   expect(grid.getAllByRole('columnheader').filter(each => /Family/.test(each.textContent))).toHaveLength(1);
   expect(grid.queryByRole('columnheader', { name: /Kernel/ })).toBeNull();
   expect(screen.getByText(/of 1 family/)).toBeTruthy();
+});
+
+describe('a kernel from several places', () => {
+  const place = { operator: 'aten::mm', module: null, how: 'capture', reason: null, kernels: 2, ns: 5_000 };
+  const places = [4, 9].map(line => ({ ...place, lines: [`model.py:${line}`], event: line }));
+  serveGoldens({ ...golden, 'kernels/origins': { name: 'gemm', reason: null, rows: places } });
+
+  it('says how many, and lists them', async () => {
+    const { origin: _, ...reasons } = golden.kernels.reasons as Record<string, unknown>;
+    const row = { ...golden.kernels.rows[0]!, origin_operator: 'aten::mm', origin_places: 3 };
+    drawView(View, { ...golden.kernels, reasons, rows: [row] });
+    fireEvent.click(screen.getByText('aten::mm · 3 places'));
+    expect(await screen.findByText('model.py:9')).toBeTruthy();
+    expect(screen.getAllByText(/aten::mm, /)).toHaveLength(2);
+  });
 });
 
 it('leads from a row to its slice in one click', () => {

@@ -38,8 +38,11 @@ export function totalText(payload: KernelsPayload): string {
   return `${formatDuration(payload.total_ns)} in ${plural(payload.calls, 'launch', 'launches')} of ${what}`;
 }
 
-/** Where all launches of a row come from: the operator, then the line or the module; null if neither is known. */
+/** Where all launches of a row come from: the operator, then the line or the module; null if nothing is known. */
 export function originText(row: KernelRow): string | null {
+  if (row.origin_places > 1) {
+    return [row.origin_operator, plural(row.origin_places, 'place')].filter(Boolean).join(' · ');
+  }
   const parts = [row.origin_operator, row.origin_line ?? row.origin_module].filter(part => part !== null);
   return parts.length > 0 ? parts.join(' · ') : null;
 }

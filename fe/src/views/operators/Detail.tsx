@@ -2,7 +2,7 @@
 import { useMemo, useState } from 'react';
 import type {
   CallDistribution,
-  OperatorOrigins,
+  OriginTimes,
   OperatorRow,
   OperatorsPayload,
   OperatorStacks,
@@ -12,12 +12,12 @@ import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { FlameGraph } from '../../widgets/charts/flame/FlameGraph';
+import { OriginList } from '../_shared/rows/OriginList';
 import { RowActions } from '../_shared/rows/RowActions';
 import { DurationHistogram } from '../_shared/rows/DurationHistogram';
 import { Icon } from '../../widgets/Icon';
 import { Select } from '../../widgets/inputs/Select';
 import { SourceFrame, SourceSettingsMenu } from '../../widgets/SourceFrame';
-import { UnfoldedLines } from './OriginTimes';
 import { stackTree } from './select';
 import { Sentence } from '../../widgets/Sentence';
 import { RowDetail } from '../../widgets/table/RowDetail';
@@ -53,7 +53,7 @@ export function Detail({ row, payload, onClose }: Props) {
   const selectors = { run, worker, span };
   const durations = useView<CallDistribution>('operators/instances', selectors, query);
   const callers = useView<OperatorStacks>('operators/stacks', selectors, query);
-  const unfolded = useView<OperatorOrigins>('operators/origins', selectors, query, payload.has_compiled);
+  const unfolded = useView<OriginTimes>('operators/origins', selectors, query, payload.has_compiled);
   const lines = unfolded.data?.state === 'ready' ? unfolded.data.payload.rows : [];
   const instances = durations.data?.state === 'ready' ? durations.data.payload : undefined;
   const stacks = callers.data?.state === 'ready' ? callers.data.payload : undefined;
@@ -79,7 +79,7 @@ export function Detail({ row, payload, onClose }: Props) {
       {lines.some(line => line.how === 'compile record') && (
         <>
           <h3>Source lines in it</h3>
-          <UnfoldedLines rows={lines} />
+          <OriginList rows={lines} />
         </>
       )}
       <h3>

@@ -14,7 +14,7 @@ import { Term } from '../../widgets/Term';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { Detail } from './Detail';
-import { ReplayedOperators } from './OriginTimes';
+import { ReplayedOperators } from './ReplayedOperators';
 import { hasDevice, rowKey, totalsText } from './select';
 import { useSelectableRows } from '../_shared/rows/useSelectableRows';
 import { speedColumns } from '../_shared/speed';

@@ -53,14 +53,3 @@ export function stackTree(stacks: OperatorStacks, time: 'host' | 'device'): Flam
 
 /** A frame whose file has no folders. */
 const shortFrame = (text: string): string => text.replace(/^.*[/\\](?=[^/\\]+\(\d+\): )/, '');
-
-/** Return source lines, each file named once: "model.py:4, 9, layers.py:3". */
-export function joinLines(lines: readonly string[]): string {
-  const byFile = new Map<string, string[]>();
-  for (const line of lines) {
-    const colon = line.lastIndexOf(':');
-    const file = line.slice(0, colon);
-    byFile.set(file, [...(byFile.get(file) ?? []), line.slice(colon + 1)]);
-  }
-  return [...byFile].map(([file, numbers]) => `${file}:${numbers.join(', ')}`).join(', ');
-}

@@ -1,13 +1,11 @@
-// Kernels by where they come from: of graph replays as a table, of a row as the lines that it unfolds into.
+// What graphs replayed, as a table: operators, modules and lines at capture.
 import { useMemo, useState, type ReactNode } from 'react';
 import type { OriginTimeRow } from '../../api/types';
-import { formatDuration, plural } from '../../base/format';
+import { plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable, type Sort } from '../../widgets/table/DataTable';
 import type { Search } from '../../widgets/table/search';
-import rowDetailCss from '../../widgets/table/RowDetail.module.css';
-import { joinLines } from './select';
 
 const keyOf = (row: OriginTimeRow) => `${row.operator} ${row.module} ${row.lines.join()} ${row.event}`;
 
@@ -56,23 +54,4 @@ function replayedColumns(rows: OriginTimeRow[]): Column<OriginTimeRow>[] {
       bar: { of: total, color: 'var(--c-kernel)', percent: true },
     },
   ];
-}
-
-/** The source lines that a compiled region consists of, most time first. */
-export function UnfoldedLines({ rows }: { rows: OriginTimeRow[] }) {
-  return (
-    <ol className={rowDetailCss.stacks} data-part="lines">
-      {rows.map(row => (
-        <li key={keyOf(row)}>
-          <span className="mono">{joinLines(row.lines) || row.operator || row.reason}</span>{' '}
-          <span className="dim">
-            {row.lines.length > 0 && row.operator !== null && `${row.operator}, `}
-            <span className={rowDetailCss.nowrap}>
-              {formatDuration(row.ns)} in {plural(row.kernels, 'kernel')}
-            </span>
-          </span>
-        </li>
-      ))}
-    </ol>
-  );
 }

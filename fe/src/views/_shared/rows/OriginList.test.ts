@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { joinLines } from './select';
+import { joinLines } from './OriginList';
 
 test('lines of one file name it once', () => {
   expect(joinLines(['src/model.py:30', 'C:\\layers.py:4', 'src/model.py:31'])).toBe(
