@@ -33,7 +33,8 @@ class Claim(NamedTuple):
 def templates_of(module: ModuleType) -> Iterator[str]:
     """Yield every template of a module: what `text` is called with, what `template` is set to, those of tables.
 
-    A table is a dictionary or a tuple of the module; its texts with a part to fill in are templates.
+    A table is a dictionary or a tuple of the module; its texts with a part to fill in are templates. A sentence
+    that is written out is one, too: of an f-string, what is filled in is {}.
     """
     parsed = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
     for table in parsed.body:
@@ -54,6 +55,34 @@ def templates_of(module: ModuleType) -> Iterator[str]:
             yield from (
                 each.value for each in whole if isinstance(each, ast.Constant) and isinstance(each.value, str)
             )
+    yield from _written_sentences(parsed)
+
+
+_SENTENCE = re.compile(r"(?:[A-Z]|\{\}).*\w.* .*\w.*\.", re.DOTALL)
+
+
+def _written_sentences(parsed: ast.Module) -> Iterator[str]:
+    """Yield the sentences of strings and f-strings, without docstrings and what is said of a view in general."""
+    others: set[int] = set()
+    for node in ast.walk(parsed):
+        if isinstance(node, ast.Expr):
+            others.add(id(node.value))
+        elif isinstance(node, ast.JoinedStr):
+            others |= {id(part) for part in ast.walk(node) if part is not node}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("View"):
+            others |= {id(each) for each in node.args}
+            others |= {id(each.value) for each in node.keywords}
+    for node in ast.walk(parsed):
+        if id(node) in others:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            spelled = "".join(str(each.value) if isinstance(each, ast.Constant) else "{}" for each in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            spelled = node.value
+        else:
+            continue
+        if _SENTENCE.fullmatch(spelled):
+            yield spelled
 
 
 def read_sentences(slug: str, trace: Trace) -> str:

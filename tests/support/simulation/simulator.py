@@ -104,7 +104,7 @@ _VARYING = (SimulatedKernel, Host, Call, Copy)
 class Delay:
     """A cause for one rank to be late, by `kind`:
 
-    host, loading  `us` more in `prepare_batch` or in the data loader at the start of a step
+    host, loading  `us` more in operator `name` or in the data loader at the start of a step
     stall     likewise, in nothing that is recorded
     frame     likewise in a Python frame `prepare_batch`, two thirds of it in an operator `aten::sort`
     work      an additional kernel `extra_expert` of `us` at the start of a step
@@ -122,6 +122,7 @@ class Delay:
     factor: float = 1.0
     kernel: str = "attention"
     steps: tuple[int, ...] | None = None
+    name: str = "prepare_batch"
 
 
 @dataclass
@@ -279,7 +280,7 @@ class Simulation:
         for delay in self.delays:
             if delay.rank == rank and (delay.steps is None or step in delay.steps):
                 if delay.kind == "host":
-                    extra.append(Host("prepare_batch", delay.us))
+                    extra.append(Host(delay.name, delay.us))
                 elif delay.kind == "stall":
                     extra.append(Host("", delay.us))
                 elif delay.kind == "frame":

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from math import sin
 
 import pytest
 from msgspec.structs import replace
 
-from tests.support.claims import Claim, ReadSentences
+from tests.model.test_steps import draw_launches
+from tests.support.claims import Claim, ReadSentences, repeat
 from tests.support.diffs import compare, noise
 from tests.support.random_jobs.surfaces import found_texts
-from tests.support.recordings import Op, record
+from tests.support.recordings import Op, record, write_recording
+from tests.support.traces import draw, read_bytes
 from tests.views.diff.test_comparable import training
 from tests.views.diff.test_work import mm, side
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import Trace, TracePair
+from torch_tb_profiler.views.diff.build import build
 from torch_tb_profiler.views.diff.gate import Budget, run_checks
+from torch_tb_profiler.views.diff.payload import DiffParams
 
 Drawn = Callable[[], Trace]
 """Records one side."""
@@ -34,6 +39,53 @@ def steps(
 
 def of(base: Drawn, candidate: Drawn) -> ReadSentences:
     return lambda: " ".join(sentence for _, sentence in found_texts(compare(base(), candidate()), ""))
+
+
+def uneven(*factors: float, seed: int = 1, **metadata: object) -> Drawn:
+    """Record steps, each so many times as long as usual."""
+    small = noise(seed, 0.002, 0.001)
+    return lambda: read_bytes(
+        write_recording(WORK, len(factors), lambda step: factors[step] * small(step), **metadata)
+    )
+
+
+ALIKE = uneven(*[1.0] * 6, seed=2)
+DRIFTING = [1 + 0.05 * sin(step / 4) for step in range(40)]
+
+
+def of_card(name: str, seed: int) -> Drawn:
+    return uneven(*[1.0] * 6, seed=seed, deviceProperties=[{"id": 0, "name": name}])
+
+
+def of_rank(rank: int, seed: int) -> Drawn:
+    return uneven(*[1.0] * 6, seed=seed, distributedInfo={"rank": rank, "world_size": 4})
+
+
+def recorded_twice(base: Sequence[Drawn], candidate: Sequence[Drawn]) -> ReadSentences:
+    """Read the sentences about several recordings of each side."""
+
+    def say() -> str:
+        sides = TracePair([each() for each in base], [each() for each in candidate])
+        return " ".join(sentence for _, sentence in found_texts(build(sides, DiffParams()), ""))
+
+    return say
+
+
+def with_calls(recorded: bool) -> Drawn:
+    """Record an operator beside a kernel, and the call that launches it or not."""
+    lines = ["gpu0 kernel gemm 30 600 correlation=1 stream=7", "host cpu_op aten::add 20 600"]
+    lines += ["host cuda_runtime cudaLaunchKernel 10 5 correlation=1"] * recorded
+    return lambda: repeat(*lines, length=1000)
+
+
+def of_batch(size: int) -> Drawn:
+    sizes = f"Input~Dims=[[{size},8],[8,8]]".replace("~", " ")
+    return lambda: draw(f"host cpu_op aten::mm 10 40 {sizes}")
+
+
+def launching(*kernels: int) -> Drawn:
+    """Record steps that launch 20 kernels each, of which so many are recorded."""
+    return lambda: draw_launches(*((20, count) for count in kernels))
 
 
 def changed(factor: float, scatter: float = 0.002, count: int = 10) -> ReadSentences:
@@ -233,6 +285,121 @@ CLAIMS = [
         "their times vary by a hundredth of that",
         products(),
     ),
+    Claim(
+        "About {} {} per side would settle it.",
+        r"\. About [\d,]+ steps per side would settle it\.",
+        changed(1.05, scatter=0.2, count=4),
+        "it is settled",
+        changed(1.05),
+    ),
+    # ---- notes
+    Claim(
+        "{} in the base, {} in the candidate. All numbers are per {}.",
+        r"8 steps in the base, 10 in the candidate\. All numbers are per step\.",
+        of(steps(count=8), steps(seed=2)),
+        "both have ten",
+        of(steps(), steps(seed=2)),
+    ),
+    Claim(
+        "The first {} of the {} ({}) is left out, as it may be warm-up: a typical one takes {}.",
+        r"The first step of the base \(2\.1\d ms\) is left out, as it may be warm-up: a typical one takes 72\d µs",
+        of(uneven(3, 1, 1, 1, 1, 1), ALIKE),
+        "it takes as long as the others",
+        of(uneven(1, 1, 1, 1, 1, 1), ALIKE),
+    ),
+    Claim(
+        "{} in the {} {} outside the compared {}s.",
+        r"2 operator calls in the base are outside the compared steps\.",
+        of(uneven(3, 1, 1, 1, 1, 1), ALIKE),
+        "all steps are compared, and no operator runs beside them",
+        of(uneven(1, 1, 1, 1, 1, 1), ALIKE),
+    ),
+    Claim(
+        "{} {} of the {} is left out: it takes {} {} than a typical {}{}.",
+        r"Step 5 of the base is left out: it takes 2\.8\d ms more than a typical step\.",
+        of(uneven(*[1.0] * 5, 5, *[1.0] * 6), ALIKE),
+        "it takes a tenth more, as steps may",
+        of(uneven(*[1.0] * 5, 1.1, *[1.0] * 6), ALIKE),
+    ),
+    Claim(
+        "{} of the {} {} left out as well.",
+        r"2 more steps of the base are left out as well\.",
+        of(uneven(*[1.0, 1.0, 1.0, 1.0, 5.0] * 5), ALIKE),
+        "three are left out, which are named",
+        of(uneven(*[1.0, 1.0, 1.0, 1.0, 5.0] * 3), ALIKE),
+    ),
+    Claim(
+        "No steps in the {} trace, so it counts as one. Call `prof.step()` once per iteration.",
+        r"No steps in the base trace, so it counts as one\.",
+        of(of_batch(4), ALIKE),
+        "it has steps",
+        of(steps(), ALIKE),
+    ),
+    Claim(
+        "{} of the {} {} left out: device work is missing.",
+        r"1 step of the base is left out: device work is missing\.",
+        of(launching(20, 20, 5), launching(20, 20, 20)),
+        "all of it is recorded",
+        of(launching(20, 20, 20), launching(20, 20, 20)),
+    ),
+    Claim(
+        "At least one side has fewer than two {}s, so there's no significance test. Record several {}s "
+        "(`schedule(active=...)`).",
+        "At least one side has fewer than two steps",
+        of(steps(count=1), steps(1.2, 2, 1)),
+        "both have ten",
+        changed(1.2),
+    ),
+    Claim(
+        "Consecutive {}s {} correlated (autocorrelation {}), so they count as fewer {}s and the intervals are "
+        "wider.",
+        r"Consecutive steps are correlated \(autocorrelation 0\.9\d\)",
+        of(uneven(*DRIFTING), uneven(*DRIFTING, seed=2)),
+        "the same steps come in another order",
+        of(uneven(*DRIFTING[::7], *DRIFTING[3::7]), uneven(*DRIFTING[::7], *DRIFTING[3::7], seed=2)),
+    ),
+    Claim(
+        "One recording per side, so run-to-run noise is unknown. Record each side two or three times.",
+        "One recording per side, so run-to-run noise is unknown.",
+        changed(1.0),
+        "each side has two",
+        recorded_twice([steps(), steps(seed=3)], [steps(seed=2), steps(seed=4)]),
+    ),
+    Claim(
+        "Different hardware: {} in the base, {} in the candidate.",
+        r"Different hardware: NVIDIA A100 in the base, NVIDIA H100 in the candidate\.",
+        of(of_card("NVIDIA A100", 1), of_card("NVIDIA H100", 2)),
+        "both ran on the same model",
+        of(of_card("NVIDIA H100", 1), of_card("NVIDIA H100", 2)),
+    ),
+    Claim(
+        "Different hardware: {} in the base, {} in the candidate.",
+        "Different hardware: ",
+        of(of_card("NVIDIA A100", 1), of_card("NVIDIA H100", 2)),
+        "only the calls that tell whose device it is are missing",
+        of(with_calls(recorded=True), with_calls(recorded=False)),
+    ),
+    Claim(
+        "Different ranks: {} in the base, {} in the candidate.",
+        r"Different ranks: 0 in the base, 3 in the candidate\.",
+        of(of_rank(0, 1), of_rank(3, 2)),
+        "both are of one rank",
+        of(of_rank(3, 1), of_rank(3, 2)),
+    ),
+    Claim(
+        "Host self times include runtime calls, which {} didn't record separately.",
+        r"Host self times include runtime calls, which the candidate didn't record separately\.",
+        of(with_calls(recorded=True), with_calls(recorded=False)),
+        "both did",
+        of(with_calls(recorded=True), with_calls(recorded=True)),
+    ),
+    Claim(
+        "The first dimension of the inputs (often the batch size) is {} in the base and {} in the candidate.",
+        r"The first dimension of the inputs \(often the batch size\) is 4 in the base and 8 in the candidate\.",
+        of(of_batch(4), of_batch(8)),
+        "it is the same",
+        of(of_batch(4), of_batch(4)),
+    ),
     # ---- the gate
     Claim(
         "the trace doesn't record it",
@@ -251,6 +418,7 @@ NO_CLAIMS = {
     "{before} before, {now} now": "a part of other sentences",
     " and {more}": "a part of another sentence",
     "{before}, {item}": "a part of other sentences",
+    "More than {} {} per side would be needed to settle it.": _DRAWN,
     "Significant changes within the {noun}: {bars}.": _DRAWN,
     "In this recording, the {noun} is {change}: {times}.": _DRAWN,
     "Both sides ran the same program: record each several times to rule out noise.": _DRAWN,

@@ -55,8 +55,10 @@ def few(delay: Delay, steps: int = 1) -> Job:
     return Job(Simulation(ddp(4, 2, overlap=False), steps=steps, delays=[delay]))
 
 
-def in_turn(kind: str, ranks: Sequence[int] = (0, 2, 1, 3)) -> Job:
-    delays = [Delay(kind, ranks[step % len(ranks)], us=5000, factor=4.0, steps=(step,)) for step in range(8)]
+def in_turn(kind: str, ranks: Sequence[int] = (0, 2, 1, 3), name: str = "prepare_batch") -> Job:
+    delays = [
+        Delay(kind, ranks[step % len(ranks)], us=5000, factor=4.0, steps=(step,), name=name) for step in range(8)
+    ]
     return job(*delays, steps=8)
 
 
@@ -318,6 +320,27 @@ CLAIMS = [
         in_turn("stall"),
         "an operator is recorded in that time",
         in_turn("host"),
+    ),
+    Claim(
+        "Nothing recorded explains it, so Python's garbage collector is the likely cause.",
+        "Nothing recorded explains it, so Python's garbage collector is the likely cause.",
+        in_turn("stall"),
+        "an operator is recorded in that time",
+        in_turn("host"),
+    ),
+    Claim(
+        "It is Python's garbage collector ({name}).",
+        r"It is Python's garbage collector \(Python GC\)\.",
+        in_turn("host", name="Python GC"),
+        "graph convolutions take that long",
+        in_turn("host", name="GCNConv"),
+    ),
+    Claim(
+        "It is Python's garbage collector ({name}).",
+        r"It is Python's garbage collector \(<built-in function collect>\)\.",
+        in_turn("host", name="<built-in function collect>"),
+        "a function that collects something else does",
+        in_turn("host", name="<built-in method collect of queue>"),
     ),
 ]
 

@@ -8,6 +8,7 @@ from tests.support.random_jobs.surfaces import found_texts
 from torch_tb_profiler.model.flight_recorder import JobDumps
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views.hangs.build import build
+from torch_tb_profiler.views.hangs.words import WHY
 
 SECOND = 10**9
 
@@ -247,5 +248,7 @@ NO_CLAIMS = {
     "No flight recorder can be read, so who holds the job up is unknown.": "why nothing is said",
     "Who holds the job up is unknown.": "why nothing is said",
     "To see where it is, dump its stack: `py-spy dump --pid <pid>`.": "what would tell more",
+    "Suspect the network or a GPU.": "the end of another sentence",
+    **dict.fromkeys(WHY.values(), "dumps where it holds, and where it doesn't: test_why_unknown.py"),
 }
 """Templates that say nothing of who, why, or how much, with the reason."""

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from tests.support.claims import Claim, ReadSentences, launched, read_sentences, repeat
+from tests.support.random_jobs.surfaces import found_texts
+from tests.support.simulation.simulator import Action, Simulation, ddp, on_two_devices
+from tests.views.idle.test_ranks import answer
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views.idle.payload import IdleParams
 
 
 def of(trace: Trace) -> str:
@@ -46,6 +50,15 @@ def draining(first: int, second: int) -> ReadSentences:
         launched("relu", relu, 500, relu - 10, 2),
         f"host cuda_runtime cudaDeviceSynchronize {relu + 10} 490",
         launched("relu", last, 9_990 - last, last - 10, 3),
+    )
+
+
+def beside(programs: list[list[Action]], accumulates: int = 1, **shown: object) -> ReadSentences:
+    """Read the sentences about rank 0 beside the others."""
+    job = Simulation(programs, steps=6, accumulates=accumulates)
+    return lambda: " ".join(
+        text
+        for _, text in found_texts(answer(job.run(), 0, IdleParams(**shown)), "")  # type: ignore[arg-type]
     )
 
 
@@ -143,12 +156,35 @@ CLAIMS = [
         "it begins right after its launch",
         steps(LATE, count=1),
     ),
+    # ---- beside other ranks
+    Claim(
+        "This rank has several devices, and waits for other ranks can't be assigned to one of them.",
+        "This rank has several devices, and waits for other ranks can't be assigned to one of them.",
+        beside([on_two_devices(each, 0.5) for each in ddp(2)]),
+        "it has one",
+        beside(ddp(2)),
+    ),
+    Claim(
+        "Waits for other ranks are known for the device as a whole, not for a single stream.",
+        "Waits for other ranks are known for the device as a whole, not for a single stream.",
+        beside(ddp(2), stream=7),
+        "all of its streams are shown",
+        beside(ddp(2)),
+    ),
+    Claim(
+        "No communication is exposed in these steps.",
+        "No communication is exposed in these steps.",
+        beside(ddp(2), step="1", accumulates=2),
+        "gradients are exchanged in this step",
+        beside(ddp(2), step="2", accumulates=2),
+    ),
 ]
 
 NO_CLAIMS = {
     "There is no complete {noun} to analyze.": "why nothing is said",
     "No time passes in {base}.": "why nothing is said: tests/views/test_zero_length.py",
     "{reason}.": "why nothing is said",
+    "No other rank recorded a matching collective.": "why nothing is said",
     "{share} of the idle time follows a call that drained the queue.": "the other sentences, of no name",
     "Savings from capturing them in a graph can't be estimated: {reason}.": "why nothing is said",
 }

@@ -408,6 +408,9 @@ def _engine(label: str) -> str:
 
 
 NO_CLAIMS = {
+    "{}, or a rank is late, which looks the same in one rank's file.": (
+        "the end of an exception, without it where all ranks are compared: tests/views/overview/test_ranks.py"
+    ),
     "There is no complete step to analyze.": "why nothing is said",
     "No time passes in {base}.": "why nothing is said",
     "No advice: {reason}.": "why nothing is said",

@@ -33,6 +33,15 @@ def counted(counters: dict[str, Any]) -> ReadSentences:
     return lambda: read_sentences("roofline", read([*host, counter_range("sgemm_32x32_nn", 0, counters)]))
 
 
+def timed(*host: dict[str, Any]) -> ReadSentences:
+    """Read the sentences about a kernel of 10 us with counters, as rocprofv3 records it, and what the host did."""
+    counters: dict[str, Any] = {"counter FETCH_SIZE": 1024.0, "counter WRITE_SIZE": 1024.0}
+    card = {"id": 0, "name": "AMD Instinct MI300X", "totalGlobalMem": 192 << 30, "numSms": 304}
+    return lambda: read_sentences(
+        "roofline", read([*host, kernel("gemm", 20, 10, 1, **counters)], deviceProperties=[card])
+    )
+
+
 FLOPS = instruction_counters(ffma=6500)
 
 CLAIMS = [
@@ -98,6 +107,20 @@ CLAIMS = [
         counted(traffic_counters(4000, 1200)),
         "they do",
         counted({**FLOPS, **traffic_counters(4000, 1200)}),
+    ),
+    Claim(
+        "Kernel times aren't recorded together with counters.",
+        "Kernel times aren't recorded together with counters.",
+        counted(FLOPS),
+        "each dispatch has its time beside its counters",
+        timed(),
+    ),
+    Claim(
+        "The operators that launched them aren't recorded.",
+        "The operators that launched them aren't recorded.",
+        timed(),
+        "they are",
+        timed(operator("aten::mm", 0, 15, dims=[[100, 100], [100, 100]], types=[BF16, BF16]), launch(2, 1)),
     ),
 ]
 

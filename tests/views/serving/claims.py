@@ -98,6 +98,15 @@ def decoding(iterations: int) -> ReadSentences:
     return lambda: read_sentences("serving", draw("\n".join(lines)))
 
 
+def decoding_for(requests: list[int]) -> ReadSentences:
+    """Read the sentences about iterations of 900 us that decode for so many requests each."""
+    lines = []
+    for i, count in enumerate(requests):
+        lines.append(f"host user_annotation execute_context_0(0)_generation_{count}({count}) {1000 * i} 900")
+        lines.append(launched(DECODE_KERNEL.replace(" ", "~"), 1000 * i + 200, 600, 1000 * i + 10, i + 1))
+    return lambda: read_sentences("serving", draw("\n".join(lines)))
+
+
 CLAIMS = [
     Claim(
         "{rate}; {apart}the {device} is idle for {idle} of an average iteration, mostly {when}{likely}.",
@@ -210,6 +219,20 @@ CLAIMS = [
         served(HEALTHY),
         "the cache is full until the last requests end",
         served(FULL),
+    ),
+    Claim(
+        "{window}",
+        "The batch is shrinking, so these aren't steady-state rates.",
+        decoding_for([8] * 6 + [6] * 6 + [2] * 6),
+        "as many requests are added as end",
+        decoding_for([8] * 18),
+    ),
+    Claim(
+        "{window}",
+        "The batch is still growing, so these aren't steady-state rates.",
+        decoding_for([2] * 6 + [6] * 6 + [8] * 6),
+        "as many requests end as are added",
+        decoding_for([8] * 18),
     ),
     Claim(
         "The iterations are inferred from kernels: none has a label.",
@@ -357,6 +380,14 @@ CLAIMS = [
 NO_CLAIMS = {
     "{rate}. {reason}.": "why nothing is said",
     "{rate}.": "a part of the sentence on the rate",
+    **dict.fromkeys(
+        (
+            "The batch is still growing, so these aren't steady-state rates.",
+            "The batch is shrinking, so these aren't steady-state rates.",
+            "The batch size is steady.",
+        ),
+        "what {window} says",
+    ),
     "{title}": "a part of the sentence on what advice saves: tests/analyses/serving",
     "Payoff not estimated: what a prompt token costs isn't known from this trace.": "why nothing is said",
     "Only {count} of this run has iterations, so there is nothing to compare.": "why nothing is said",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tests.model.schedule.test_unrecorded_waits import ITEM, training
 from tests.support.claims import Claim, ReadSentences
+from tests.support.jobs import BASE_NS
 from tests.support.random_jobs.surfaces import found_texts
 from tests.support.traces import document, draw, event, read, read_bytes
 from tests.views.trace.pictures import WAITING
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import ClockKind, Trace
 from torch_tb_profiler.views import find_view
 
 WORK = """
@@ -39,6 +41,31 @@ MODULE_AROUND = MODULE.replace("0 50", "0 90")
 def cut(picture: str) -> Trace:
     """Return what is left of a trace without its last 25 bytes."""
     return read_bytes(document([event(line) for line in picture.strip().splitlines()])[:-25])
+
+
+ALLOCATION: dict[str, Any] = {
+    "ph": "i",
+    "s": "t",
+    "name": "[memory]",
+    "pid": 1,
+    "tid": 1,
+    "ts": 5,
+    "args": {"Device Type": 1, "Device Id": 0, "Addr": 1, "Bytes": 512, "Total Allocated": 512},
+}
+
+
+NO_TIME_OF_DAY: tuple[tuple[ClockKind, str], ...] = (
+    ("epoch", "No time of day: the file doesn't record when its clock started."),
+    ("boot", "No time of day: times count from boot, and the file doesn't record when the machine booted."),
+    ("iteration", "No time of day: each iteration's times count from its own start."),
+    ("local", "No time of day: the file doesn't record its time zone."),
+)
+
+
+def of_clock(clock: ClockKind, known: bool = False) -> ReadSentences:
+    """Read the sentences about a trace whose times count from there, and whether its start is known."""
+    base = {"baseTimeNanoseconds": BASE_NS} if known else {}
+    return lambda: ask("trace", replace(draw(WORK, **base), clock="epoch" if known else clock))
 
 
 def ask(slug: str, trace: Trace, **params: object) -> str:
@@ -343,9 +370,59 @@ CLAIMS = [
         "the host goes on right after the device is done",
         lambda: ask("trace/moment", training(ITEM), device=0, at=2_300_000),
     ),
+    # ---- what is missing
+    Claim(
+        "No steps in this trace ({}), so it's shown as one.",
+        "No steps in this trace ",
+        whole(WORK),
+        "it has one",
+        whole("host user_annotation ProfilerStep#1 0 100\n" + WORK),
+    ),
+    Claim(
+        "No SM efficiency: the kernels in this trace have no `blocks per SM`.",
+        "No SM efficiency: the kernels in this trace have no `blocks per SM`.",
+        whole(WORK),
+        "they have",
+        whole(WORK.replace("stream=7", "stream=7 blocks per SM=2.5")),
+    ),
+    Claim(
+        "No allocations were recorded ({}).",
+        "No allocations were recorded ",
+        whole(WORK),
+        "one was",
+        lambda: ask("trace", draw(WORK, ALLOCATION)),
+    ),
+    *(
+        Claim(template, template, of_clock(clock), "the file says when it started", of_clock(clock, known=True))
+        for clock, template in NO_TIME_OF_DAY
+    ),
+    Claim(
+        "No launch: no runtime or driver call with the same `correlation` was recorded.",
+        "No launch: no runtime or driver call with the same `correlation` was recorded.",
+        ask_view("trace/event", WORK, event=3),
+        "the call that launched it was",
+        ask_view("trace/event", WORK, event=2),
+    ),
+    Claim(
+        "No operator encloses the launch.",
+        "No operator encloses the launch.",
+        ask_view("trace/event", WORK, event=3),
+        "one does",
+        ask_view("trace/event", WORK, event=2),
+    ),
+    Claim(
+        "No Python stack was recorded here ({}).",
+        "No Python stack was recorded here ",
+        ask_view("trace/event", WORK, event=2),
+        "a frame is around the launch",
+        ask_view("trace/event", WORK + "host python_function train.py(1):~step 0 100\n", event=2),
+    ),
 ]
 
 NO_CLAIMS = {
     "{busy}.": "the end of another sentence",
+    "No Python stack: a graph launch ran this, not a call of the program.": (
+        "of replayed kernels: tests/views/test_origin_event.py, and of launched ones the next sentence"
+    ),
 }
 """Templates that say nothing that a trace could make false, with the reason."""

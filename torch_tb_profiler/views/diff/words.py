@@ -418,9 +418,7 @@ def notes(
     hosts = [name for side, name in ((base, "base"), (candidate, "candidate")) if side.device_type == "CPU"]
     if len(hosts) == 1:
         lines.append(f"{capitalize(without_device_work(hosts))}.")
-    elif base.device_type != candidate.device_type or (
-        base.devices != candidate.devices and _have_device_names(base, candidate)
-    ):
+    elif _differ_in_hardware(base, candidate):
         hardware = [", ".join(side.devices) or side.device_type for side in (base, candidate)]
         lines.append(f"Different hardware: {hardware[0]} in the base, {hardware[1]} in the candidate.")
     if without_calls:
@@ -491,6 +489,14 @@ def _uncertainty_notes(
             "One recording per side, so run-to-run noise is unknown. Record each side two or three times."
         )
     return lines
+
+
+def _differ_in_hardware(base: DiffSide, candidate: DiffSide) -> bool:
+    """Return whether the sides are known to have run on other devices: "other" is a kind that no event tells."""
+    kinds = {base.device_type, candidate.device_type}
+    if len(kinds) > 1 and "other" not in kinds:
+        return True
+    return base.devices != candidate.devices and _have_device_names(base, candidate)
 
 
 def _have_device_names(*sides: DiffSide) -> bool:

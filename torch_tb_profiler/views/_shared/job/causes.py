@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from torch_tb_profiler.analyses.distributed.causes import SlowerDevices, StragglerCause
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
@@ -31,6 +32,9 @@ MIN_MOST_RATIO = 0.05
 
 MAX_SIZE_LENGTH = 60
 """Most characters of a kernel's grid and inputs."""
+
+_GARBAGE_COLLECTION = lazy_regex(r"(?<![a-z])gc(?![a-z])|garbage|<built-in function collect>", re.IGNORECASE)
+"""Names of Python's garbage collection; `GCNConv` is none."""
 
 _CATEGORY_TEXTS = {
     "kernel": "in kernels",
@@ -132,7 +136,7 @@ def shared_cause_sentence(comparison: RankComparison, found: LateInTurn, cost: f
                 kernels=found.name or "kernels",
             ),
         )
-    if found.name and "gc" not in found.name.lower():
+    if found.name and not _GARBAGE_COLLECTION.search(found.name):
         return sentences(
             costs,
             text(
