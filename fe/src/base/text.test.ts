@@ -32,6 +32,14 @@ test('names that would look the same keep the part where they differ', () => {
     'GEMM 2…nnt, nv',
     'foreach…d adam',
   ]);
+  const tiles = ['128x128x8 tn, xmma', '256x128x8 nn, xmma', '256x128 nt, CUTLASS', '256x128 nn, CUTLASS'];
+  const products = tiles.map(tile => `GEMM fp32 ${tile} sm80`);
+  expect(shortenDistinct(products, 12)).toEqual([
+    'GEMM …128x12',
+    'GEMM …128x8 ',
+    'GEMM …128 nt',
+    'GEMM …128 nn',
+  ]);
   expect(shortenDistinct(['same name twice', 'same name twice'], 8)).toEqual(['same…ice', 'same…ice']);
 });
 

@@ -40,17 +40,24 @@ export function shorten(name: string, length: number): string {
 
 /** Shorten names shown together; those that would look the same keep the part where they differ. */
 export function shortenDistinct(names: readonly string[], length: number): string[] {
-  const short = names.map(name => shorten(name, length));
-  return names.map((name, i) => {
-    const equal = new Set(names.filter((_, other) => short[other] === short[i]));
-    if (equal.size < 2) {
-      return short[i]!;
+  return names.map(name => {
+    let cut = (each: string) => shorten(each, length);
+    let alike = [...new Set(names)].filter(each => cut(each) === cut(name));
+    for (let before = Infinity; alike.length > 1 && alike.length < before;) {
+      before = alike.length;
+      const difference = commonPrefixLength(alike);
+      cut = each => keepDifference(each, difference, length);
+      alike = alike.filter(each => cut(each) === cut(name));
     }
-    const difference = commonPrefixLength([...equal]);
-    const begin = Math.max(name.lastIndexOf(' ', difference - 1) + 1, difference - Math.floor(length / 4));
-    const end = name.slice(begin, begin + Math.ceil((length - 1) / 2));
-    return `${name.slice(0, length - 1 - end.length)}…${end}`;
+    return cut(name);
   });
+}
+
+/** Cut a name so that it goes on at `difference`, or where the word begins, after its first letters. */
+function keepDifference(name: string, difference: number, length: number): string {
+  const begin = Math.max(name.lastIndexOf(' ', difference - 1) + 1, difference - Math.floor(length / 4));
+  const end = name.slice(begin, begin + Math.ceil((length - 1) / 2));
+  return `${name.slice(0, length - 1 - end.length)}…${end}`;
 }
 
 function commonPrefixLength(names: readonly string[]): number {
