@@ -353,7 +353,7 @@ def _all_present(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class _Coverage:
-    complete, missing = True, ()
+    complete, missing, untimed = True, (), ()
 
     def __init__(self, count: int) -> None:
         self.compared = self.expected = count

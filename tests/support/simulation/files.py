@@ -46,12 +46,16 @@ class RecordedSpan:
 
 @dataclass
 class RecordedJob:
-    """The spans of every rank of a simulated job, and what its devices are."""
+    """The spans of every rank of a simulated job, and what its devices are.
+
+    untimed  ranks whose profilers record the host alone
+    """
 
     spans: list[list[RecordedSpan]]
     per_host: int
     device_name: str = "Simulated GPU"
     device_bytes: int = 2**34
+    untimed: tuple[int, ...] = ()
 
     def between(self, begin: float, end: float) -> RecordedJob:
         """Return what a profiler records that runs from `begin` to `end`: what lies within, whole steps only."""
@@ -131,6 +135,8 @@ class RecordedJob:
                 for each in span_events
                 if span.kind not in _LAUNCHED or span.launch or "device" in each["args"]
             ]
+        if rank in self.untimed:
+            events = [each for each in events if "device" not in each["args"]]
         for event in events:
             start, end = (t + ahead + drift * t for t in (event["ts"], event["ts"] + event["dur"]))
             # Begin and end are rounded, not the duration: else a call would outlast the begin of the next by 1 ns.

@@ -19,10 +19,11 @@ from tests.support.simulation.simulator import (
 
 
 class Job(NamedTuple):
-    """A simulated job, and the ranks whose files are found, None for all."""
+    """A simulated job, the ranks whose files are found, None for all, and those that record the host alone."""
 
     simulation: Simulation
     found: Sequence[int] | None = None
+    untimed: tuple[int, ...] = ()
 
 
 class Claim(NamedTuple):
@@ -39,9 +40,15 @@ def job(*delays: Delay, ranks: int = 4, steps: int = 4, found: Sequence[int] | N
     return Job(Simulation(ddp(ranks), steps=steps, delays=delays, jitter=0.01), found)
 
 
-def in_order(*delays: Delay, ranks: int = 8, found: Sequence[int] | None = None, steps: int = 4) -> Job:
+def in_order(
+    *delays: Delay,
+    ranks: int = 8,
+    found: Sequence[int] | None = None,
+    steps: int = 4,
+    untimed: tuple[int, ...] = (),
+) -> Job:
     """Return a job whose collectives are waited for at once."""
-    return Job(Simulation(ddp(ranks, overlap=False), steps=steps, delays=delays, jitter=0.01), found)
+    return Job(Simulation(ddp(ranks, overlap=False), steps=steps, delays=delays, jitter=0.01), found, untimed)
 
 
 def stages(idle: int | None = None) -> Job:
@@ -181,7 +188,7 @@ CLAIMS = [
         few(Delay("host", 1, us=700), steps=4),
     ),
     Claim(
-        "{missing} may be {late}, but {traces} missing: the {count} ranks found spend up to {cost} {per_step} "
+        "{missing} may be {late}, but {why}: the {count} ranks{found} spend up to {cost} {per_step} "
         "waiting for {it}.",
         "Rank 3 may be the straggler, but its trace is missing: the 3 ranks found spend up to ",
         Job(Simulation(ddp(4, 1, overlap=False), delays=[Delay("host", 3, us=5000)]), (0, 1, 2)),
@@ -196,6 +203,13 @@ CLAIMS = [
         in_order(Delay("host", 1, us=5000), found=(0, 1, 2, 3, 4, 6, 7)),
     ),
     Claim(
+        "All {ranks} whose times of a collective are known wait for another one, at least {cost} {per_step}.",
+        "All ranks whose times of a collective are known wait for another one, at least ",
+        in_order(Delay("host", 5, us=5000), untimed=(5,)),
+        "a rank whose times are known is late, and the other one isn't",
+        in_order(Delay("host", 1, us=5000), untimed=(5,)),
+    ),
+    Claim(
         "Only {count} of {all} were found, too few to name a straggler.",
         "Only 3 of 8 ranks were found, too few to name a straggler",
         job(HOST, ranks=8, found=(0, 1, 2)),
@@ -203,7 +217,7 @@ CLAIMS = [
         job(HOST, ranks=8, found=(0, 1, 2, 3)),
     ),
     Claim(
-        "Of the ranks that were found, {name} costs the others most: {cost} {per_step}.",
+        "Of the ranks that were {compared}, {name} costs the others most: {cost} {per_step}.",
         "Of the ranks that were found, rank 1 costs the others most: ",
         job(HOST, ranks=8, found=(0, 1, 2)),
         "all ranks work as long",
@@ -352,15 +366,23 @@ NO_CLAIMS = {
     "{names} is a straggler: it costs {others} {limit}{cost} {per_step}.": "the other sentence, for a slower link",
     "{names} {costs} {others} {cost} {per_step}": "a part of another sentence",
     "{cost}, less than {worth} of {base}.": "as the ranks are balanced",
-    "The {count} ranks found are balanced; no straggler among them.": "as the ranks are balanced",
+    "The {count} ranks{found} are balanced; no straggler among them.": "as the ranks are balanced",
     "{compared} of {all} {were} compared": "what was read: tests/views/distributed/test_missing.py",
     "{count}.": "what was read: tests/views/distributed/test_missing.py",
-    "{count}; {traces} {missing} {are} missing.": "what was read: tests/views/distributed/test_missing.py",
+    **dict.fromkeys(
+        (
+            "{count}; {why}.",
+            "{count}; {files}, and {times}.",
+            "{traces} {missing} {are} missing",
+            "the operations of {noun} {untimed} have no device times",
+        ),
+        "what was read: tests/views/distributed/test_missing.py and test_recordings.py",
+    ),
     "No {rank} of this job can be compared.": "why nothing is said",
     "Only {rank} was found. Add the other ranks' traces to see who waits for whom.": "why nothing is said",
     "The traces don't record which ranks communicate, so waiting can't be attributed.": "why nothing is said",
     "No collective could be matched between the ranks, so waiting can't be attributed.": "why nothing is said",
-    "No delay is attributed to the ranks that were found.": "why nothing is said",
+    "No delay is attributed to the ranks that were {compared}.": "why nothing is said",
     "No delay is attributed to any rank.": "as the ranks are balanced",
     **dict.fromkeys(
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -15,7 +16,8 @@ from torch_tb_profiler.views.distributed.build import build
 
 
 def said_of(job: Job) -> str:
-    return sentences(build(job.simulation.run().members(only=job.found), NoParams()))
+    recorded = replace(job.simulation.run(), untimed=job.untimed)
+    return sentences(build(recorded.members(only=job.found), NoParams()))
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.template[:50])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
-from tests.support.simulation.files import RecordedJob
 from tests.support.simulation.simulator import Delay, Simulation, ddp
-from tests.support.traces import read_bytes
 from torch_tb_profiler.analyses.distributed.job_path import RankPath, reduce_path
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views._shared.text import plain
@@ -38,25 +37,52 @@ def test_a_straggler_costs_as_much_whichever_rank_records_fewer_steps(rank: int,
     assert "average step" in plain(payload.explanation)  # no step is odd
 
 
-def without_device_work(job: RecordedJob, *ranks: int) -> list[bytes]:
-    """Return the files of a job, some of whose profilers recorded the host alone."""
-    files = []
-    for rank in range(len(job.spans)):
-        content = json.loads(job.file(rank))
-        if rank in ranks:
-            content["traceEvents"] = [each for each in content["traceEvents"] if each["cat"] != "kernel"]
-        files.append(json.dumps(content).encode())
-    return files
-
-
 def test_the_path_of_a_job_leads_to_the_late_rank_where_another_has_no_device_times() -> None:
     """The step of rank 3 ends last, but it isn't known for whom it waits."""
-    job = LATE.run()
+    job = replace(LATE.run(), untimed=(3,))
     job.spans[3][-1].end += 1.0
-    paths = [reduce_path(read_bytes(each)) for each in without_device_work(job, 3)]
+    paths = [reduce_path(job.trace(rank)) for rank in range(4)]
     members = [
         Member(f"node0_{1000 + rank}", rank, "1", "ready", None, path, ready.details)
         for rank, (path, ready) in enumerate(zip(paths, job.members(), strict=True))
     ]
     payload = build_path(Members[RankPath](members), JobPathParams())
-    assert re.match(r"\d+(\.\d)?% of the job's critical path is on rank 2\b", plain(payload.headline))
+    assert re.match(r"\d+(\.\d)?% of the critical path of the ranks found is on rank 2\b", plain(payload.headline))
+
+
+def explained(job: Simulation, *untimed: int, found: Sequence[int] | None = None) -> tuple[str, str, int]:
+    """Return the headline, the explanation and the number of compared ranks of a job."""
+    payload = build(replace(job.run(), untimed=untimed).members(found), NoParams())
+    return plain(payload.headline), plain(payload.explanation), payload.compared_count
+
+
+def test_a_rank_whose_device_records_nothing_is_no_missing_trace_but_a_suspect() -> None:
+    """Rank 2 is late at the only collective of each step, and its file records no kernels."""
+    late = Simulation(ddp(4, 1, overlap=False), steps=6, delays=[Delay("host", 2, us=5000)], syncs=True)
+    headline, explanation, compared = explained(late, 2)
+    assert headline.startswith(
+        "Rank 2 may be the straggler, but its operations have no device times: the 3 ranks compared spend up to "
+    )
+    assert explanation.endswith("3 of 4 ranks were compared; the operations of rank 2 have no device times.")
+    assert compared == 3
+    headline, explanation, _ = explained(late, 2, found=(0, 1, 2))
+    assert headline.startswith("Ranks 2, 3 may be stragglers, but they can't all be compared: ")
+    assert explanation.endswith(
+        "2 of 4 ranks were compared; the trace of rank 3 is missing, and the operations of rank 2 have no device "
+        "times."
+    )
+
+
+def test_ranks_that_wait_for_one_without_device_times_are_not_said_to_lack_its_trace() -> None:
+    """The second collective of each step, at which nobody is late, shows how long the transfer takes."""
+    late = Simulation(ddp(4, 2, overlap=False), steps=6, delays=[Delay("host", 2, us=5000)], syncs=True)
+    headline, explanation, _ = explained(late, 2)
+    assert headline.startswith("All ranks whose times of a collective are known wait for another one, at least ")
+    assert "missing" not in headline + explanation
+    assert "ranks that were compared" in explanation
+
+
+def test_ranks_without_any_time_are_no_few_of_all() -> None:
+    headline, explanation, compared = explained(LATE, 0, 1, 2, 3)
+    assert compared == 4 and "were compared" not in explanation
+    assert "missing" not in headline

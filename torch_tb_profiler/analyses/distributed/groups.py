@@ -17,7 +17,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.job import group_ranks
-from torch_tb_profiler.analyses.distributed.matching import MATCH_METHODS, MatchedBy
+from torch_tb_profiler.analyses.distributed.matching import MATCH_METHODS, MatchedBy, ranks_without_times
 from torch_tb_profiler.analyses.shared.grouping import positions_by_value
 from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.model.communication.groups import MAX_RANKS, ProcessGroup
@@ -91,15 +91,22 @@ class RankCoverage(msgspec.Struct, frozen=True):
 
     compared, expected  number of ranks; fewer are compared if traces are missing or can't be compared
     missing  the ranks that aren't, ascending; shorter than the difference if their numbers are unknown
+    untimed  those of them whose traces are found, but record no times of their operations, unlike others
     """
 
     compared: int
     expected: int
     missing: tuple[int, ...]
+    untimed: tuple[int, ...] = ()
 
     @property
     def complete(self) -> bool:
         return self.compared >= self.expected
+
+    @property
+    def absent(self) -> tuple[int, ...]:
+        """The missing ranks without a trace."""
+        return tuple(rank for rank in self.missing if rank not in self.untimed)
 
 
 def rank_coverage(comparison: RankComparison, known: Iterable[int], unknown: int) -> RankCoverage:
@@ -110,10 +117,16 @@ def rank_coverage(comparison: RankComparison, known: Iterable[int], unknown: int
     """
     present = {source.rank for source in comparison.sources}
     expected, count = expected_ranks(comparison) | set(known), len(comparison.sources)
+    without_times = ranks_without_times(comparison.job)
+    if len(without_times) == count:
+        without_times = []  # no rank is compared by time, which the verdict says
+    compared = count - len(without_times)
     if None in present:
-        return RankCoverage(count, max(count + unknown, len(expected)), ())
-    missing = tuple(sorted(expected - present))
-    return RankCoverage(count, count + max(len(missing), unknown), missing)
+        return RankCoverage(compared, max(count + unknown, len(expected)), ())
+    absent = expected - present
+    untimed = {rank for rank in (comparison.sources[member].rank for member in without_times) if rank is not None}
+    missing = tuple(sorted(absent | untimed))
+    return RankCoverage(compared, count + max(len(absent), unknown), missing, tuple(sorted(untimed)))
 
 
 # ---- parallel dimensions --------------------------------------------------------------------------------

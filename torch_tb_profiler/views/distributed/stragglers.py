@@ -81,7 +81,7 @@ def explanation(members: Members[RankSummary], verdict: StragglerVerdict) -> Tex
         coverage = () if verdict.reason == "few" else coverage_sentence(members)
         slower = verdict.slower_devices
         return sentences(
-            costliest_rank_sentence(comparison, verdict.costliest) if verdict.reason in ("few", "absent") else (),
+            costliest_rank_sentence(members, verdict.costliest) if verdict.reason in ("few", "absent") else (),
             slower_devices_sentence(comparison, slower) if slower is not None else (),
             coverage,
         )

@@ -59,7 +59,7 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
             sentence=_straggler_sentence(comparison, verdict, False) if is_late else "none is a straggler.",
         )
     if verdict.kind == "straggler":
-        return _straggler_sentence(comparison, verdict)
+        return _straggler_sentence(comparison, verdict, scope=_scope(members))
     if verdict.kind == "uncertain" and verdict.possible is not None:
         return _uncertain_sentence(comparison, verdict.possible)
     if verdict.in_turn is not None:
@@ -67,7 +67,7 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
     if verdict.uneven is not None:
         return text(
             "No rank{found} is a straggler, but work is uneven: {rank} has {amount} than the others.",
-            found="" if members_coverage(members).complete else " found",
+            found=_scope(members),
             rank=rank_names([comparison.sources[verdict.uneven.member]], capital=False),
             amount="less" if verdict.uneven.ratio < 1 else "more",
         )
@@ -94,20 +94,31 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
         underused = verdict.underused
         return text(
             "No rank{found} is a straggler, but {rank} computes {time} {per_step}, the median rank {median}.",
-            found="" if members_coverage(members).complete else " found",
+            found=_scope(members),
             rank=rank_names([comparison.sources[underused.member]], capital=False),
             time=f"only {format_duration(underused.time)}" if underused.time else "nothing",
             per_step=time_base(comparison),
             median=format_duration(underused.median),
         )
-    complete = members_coverage(members).complete
     if verdict.possible is not None:
-        return text("No rank{found} is a clear straggler.", found="" if complete else " found")
-    if not complete:
+        return text("No rank{found} is a clear straggler.", found=_scope(members))
+    if not members_coverage(members).complete:
         return text(
-            "The {count} ranks found are balanced; no straggler among them.", count=f"{len(comparison.sources):,}"
+            "The {count} ranks{found} are balanced; no straggler among them.",
+            count=_compared_count(members),
+            found=_scope(members),
         )
     return text("The ranks are balanced; no straggler.")
+
+
+def _scope(members: Members[RankSummary]) -> str:
+    """Return which ranks a sentence about the ranks is about: "" for all of the job."""
+    coverage = members_coverage(members)
+    return "" if coverage.complete else " compared" if coverage.untimed else " found"
+
+
+def _compared_count(members: Members[RankSummary]) -> str:
+    return f"{members_coverage(members).compared:,}"
 
 
 def late_once_sentence(comparison: RankComparison, once: LateOnce) -> Text:
@@ -143,13 +154,21 @@ def coverage_sentence(members: Members[RankSummary]) -> Text:
     )
     if not coverage.missing:
         return text("{count}.", count=count)
-    return text(
-        "{count}; {traces} {missing} {are} missing.",
-        count=count,
-        traces=agree(len(coverage.missing), "the trace of rank", "the traces of ranks"),
-        missing=shorten_ranks(coverage.missing).replace(",", ", "),
-        are=agree(len(coverage.missing), "is", "are"),
+    absent, untimed = coverage.absent, coverage.untimed
+    files = text(
+        "{traces} {missing} {are} missing",
+        traces=agree(len(absent), "the trace of rank", "the traces of ranks"),
+        missing=shorten_ranks(absent).replace(",", ", "),
+        are=agree(len(absent), "is", "are"),
     )
+    times = text(
+        "the operations of {noun} {untimed} have no device times",
+        noun=agree(len(untimed), "rank", "ranks"),
+        untimed=shorten_ranks(untimed).replace(",", ", "),
+    )
+    if absent and untimed:
+        return text("{count}; {files}, and {times}.", count=count, files=files, times=times)
+    return text("{count}; {why}.", count=count, why=files if absent else times)
 
 
 def missing_suspects_sentence(members: Members[RankSummary]) -> Text:
@@ -177,8 +196,24 @@ def _missing_ranks(members: Members[RankSummary], capital: bool = True) -> str:
     return f"{capitalize(noun) if capital else noun} {shorten_ranks(missing).replace(',', ', ')}"
 
 
-def _straggler_sentence(comparison: RankComparison, verdict: StragglerVerdict, complete: bool = True) -> Text:
-    """Name the stragglers and their cost; until all ranks are read, briefly, so that it takes one line."""
+def _why_missing(members: Members[RankSummary]) -> str:
+    """Say why the missing ranks aren't compared."""
+    coverage = members_coverage(members)
+    several = len(coverage.missing) > 1
+    if coverage.absent and coverage.untimed:
+        return "they can't all be compared"
+    if coverage.untimed:
+        return f"{'their' if several else 'its'} operations have no device times"
+    return "their traces are missing" if several else "its trace is missing"
+
+
+def _straggler_sentence(
+    comparison: RankComparison, verdict: StragglerVerdict, complete: bool = True, scope: str = " found"
+) -> Text:
+    """Name the stragglers and their cost; until all ranks are read, briefly, so that it takes one line.
+
+    scope  see `_scope`
+    """
     count = len(verdict.ranks)
     names = member_names(comparison, [row.member for row in verdict.ranks], complete)
     suspect, row = verdict.suspect, verdict.ranks[0]
@@ -199,7 +234,7 @@ def _straggler_sentence(comparison: RankComparison, verdict: StragglerVerdict, c
         collectives=_late_collectives(comparison, row),
         others="the other rank" if len(comparison.sources) == 2 else "every other rank",
         # Without it, the others may still wait: for ranks that aren't compared, or for the next message.
-        found="of the ranks found, " if verdict.missing_cost is not None else "",
+        found=f"of the ranks{scope}, " if verdict.missing_cost is not None else "",
         limit="up to " if verdict.cost_is_limit else "",
         cost=format_duration(suspect.cost if suspect else row.cost, "up" if verdict.cost_is_limit else "half"),
         per_step=time_base(comparison),
@@ -245,7 +280,7 @@ def _unknown_sentence(members: Members[RankSummary], verdict: StragglerVerdict) 
     if verdict.reason == "few":
         return text(
             "Only {count} of {all} were found, too few to name a straggler.",
-            count=Phrase(f"{len(comparison.sources):,}", RANKS_TABLE),
+            count=Phrase(_compared_count(members), RANKS_TABLE),
             all=plural(members_coverage(members).expected, "rank"),
         )
     if verdict.reason == "groups":
@@ -253,17 +288,27 @@ def _unknown_sentence(members: Members[RankSummary], verdict: StragglerVerdict) 
     if verdict.reason == "missing" and verdict.missing_cost is not None:
         several = len(members_coverage(members).missing) > 1
         return text(
-            "{missing} may be {late}, but {traces} missing: the {count} ranks found spend up to {cost} {per_step} "
+            "{missing} may be {late}, but {why}: the {count} ranks{found} spend up to {cost} {per_step} "
             "waiting for {it}.",
             missing=_missing_ranks(members),
             late="stragglers" if several else "the straggler",
-            traces="their traces are" if several else "its trace is",
-            count=Phrase(f"{len(comparison.sources):,}", RANKS_TABLE),
+            why=_why_missing(members),
+            count=Phrase(_compared_count(members), RANKS_TABLE),
+            found=_scope(members),
             cost=format_duration(verdict.missing_cost, "up"),
             per_step=time_base(comparison),
             it="them" if several else "it",
         )
     if verdict.reason == "absent" and verdict.suspect is not None:
+        coverage = members_coverage(members)
+        if coverage.untimed or coverage.complete:
+            return text(
+                "All {ranks} whose times of a collective are known wait for another one, at least {cost} "
+                "{per_step}.",
+                ranks=Phrase("ranks", RANKS_TABLE),
+                cost=format_duration(verdict.suspect.cost, "down"),
+                per_step=time_base(comparison),
+            )
         return text(
             "The straggler's trace is missing: all {ranks} found here wait for it, at least {cost} {per_step}.",
             ranks=Phrase("ranks", RANKS_TABLE),
@@ -273,12 +318,14 @@ def _unknown_sentence(members: Members[RankSummary], verdict: StragglerVerdict) 
     return text("No collective could be matched between the ranks, so waiting can't be attributed.")
 
 
-def costliest_rank_sentence(comparison: RankComparison, row: Straggler | None) -> Text:
-    """Name the costliest rank found where most ranks, or the straggler, are missing."""
+def costliest_rank_sentence(members: Members[RankSummary], row: Straggler | None) -> Text:
+    """Name the costliest rank compared where most ranks, or the straggler, are missing."""
+    comparison, verb = compare_members(members), "compared" if members_coverage(members).untimed else "found"
     if row is None:
-        return text("No delay is attributed to the ranks that were found.")
+        return text("No delay is attributed to the ranks that were {compared}.", compared=verb)
     return text(
-        "Of the ranks that were found, {name} costs the others most: {cost} {per_step}.",
+        "Of the ranks that were {compared}, {name} costs the others most: {cost} {per_step}.",
+        compared=verb,
         name=rank_names([comparison.sources[row.member]], capital=False),
         cost=format_duration(row.cost),
         per_step=time_base(comparison),
