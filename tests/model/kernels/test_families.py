@@ -39,6 +39,14 @@ random              | void at::native::fused_dropout_kernel_vec<float>(x)
 optimizer           | void multi_tensor_apply_kernel<AdamFunctor<float>>(x)
 communication       | ncclDevKernel_SendRecv(ncclDevComm*)
 memory              | __amd_rocclr_fillBufferAligned.kd
+norm                | norm
+copy and cast       | cat
+index and embedding | jagged_to_padded_dense
+reduction           | sum
+elementwise         | masked_fill_
+optimizer           | rowwise_adagrad
+other               | my_sum
+other               | merge
 other               | my_kernel
 other               | addition_table
 other               | message_forward

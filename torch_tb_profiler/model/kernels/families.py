@@ -102,6 +102,27 @@ _RULES = tuple(
     )
 )
 
+# Kernels of MTIA are called as their operators.
+_OPERATORS = tuple(
+    (family, lazy_regex(pattern, re.IGNORECASE))
+    for family, pattern in (
+        ("matrix product", r"einsum|outer|fc_?"),
+        ("norm", r"(?:l[12]_)?norm"),
+        (
+            "copy and cast",
+            r"cat|stack|split|chunk|slice|reshape|clone|to|(?:constant_)?pad\w*|flip|roll|repeat|expand",
+        ),
+        ("index and embedding", r"triu|tril|jagged_to_\w+|\w+_to_jagged|take|one_hot|roi_align"),
+        ("reduction", r"sum|mean|prod|amax|amin|max|min|any|all|std|var|var_mean|segment_sum|cumprod"),
+        (
+            "elementwise",
+            r"maximum|minimum|eq|[gln]e|[gl]t|masked_fill|zero|zeros|ones|hardtanh|swish|addcmul|addcdiv|lerp|"
+            r"(?:bitwise|logical)_\w+|floor|ceil|round|sin|cos|erf|reciprocal|square|sign|nan_to_num|isnan",
+        ),
+        ("optimizer", r"sgd|adam\w?|(?:rowwise_)?adagrad|lamb"),
+    )
+)
+
 _TRITON = lazy_regex(r"^triton_(poi|red|per|tem|for|mix)_fused_(\w*?)(?:_?\d+)?$")
 _MOVES = lazy_regex(
     r"_to_copy|clone|copy|cat|view|transpose|permute|slice|split|unsqueeze|squeeze|expand|select|unsafe|t|_|\d"
@@ -110,14 +131,16 @@ _MOVES = lazy_regex(
 
 @lru_cache(maxsize=65536)
 def family_of_name(name: str) -> str:
-    """Return the family of a kernel, by its name alone."""
+    """Return the family of a kernel, by its name alone: by a part of it, or as of the operator that it equals."""
     if fused := _TRITON.match(name):
         return _inductor_family(fused[1], fused[2])
     parts = parse_identifiers(name)
     text = parts.path
     if _WRAPPERS.search(parts.path):
         text += " " + _ADDRESSING.sub("", parts.arguments)
-    return next((family for family, pattern in _RULES if pattern.search(text)), "other")
+    found = next((family for family, pattern in _RULES if pattern.search(text)), None)
+    operator = text.removesuffix("_")
+    return found or next((family for family, pattern in _OPERATORS if pattern.fullmatch(operator)), "other")
 
 
 def _inductor_family(kind: str, operators: str) -> str:
