@@ -49,7 +49,7 @@ def distinct(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
 
     np.unique without further results imports masked arrays in numpy 2.3, which takes longer than most tables here.
     """
-    ordered = np.sort(values)
+    ordered = np.sort(values, kind="stable")  # rows nearly ascend, for which it is many times faster
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 

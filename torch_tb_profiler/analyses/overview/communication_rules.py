@@ -168,7 +168,7 @@ def _collectives_in_row(trace: Trace) -> _Pairs:
     before, after = operations.end[mine][:-1], operations.start[mine][1:]
     near = (step[1:] == step[:-1]) & (after > before) & (after - before <= MAX_GAP_NS)
     kernels = rows_of_kind(trace, Kind.KERNEL)
-    starts = np.sort(trace.events.start[kernels[~is_communication_kernel(trace)[kernels]]])
+    starts = np.sort(trace.events.start[kernels[~is_communication_kernel(trace)[kernels]]], kind="stable")
     near &= np.searchsorted(starts, before) == np.searchsorted(starts, after)
     roles = role_intervals(trace)
     busy = union(roles["kernel"], roles["communication"], roles["memcpy"], roles["memset"])
@@ -196,7 +196,7 @@ def _small_all_reduces(trace: Trace, operations: Collectives) -> Int64:
     if job_kind(trace).wrapper == "ddp" or len(small) < 2:
         return small
     kernels = rows_of_kind(trace, Kind.KERNEL)
-    starts = np.sort(trace.events.start[kernels[~is_communication_kernel(trace)[kernels]]])
+    starts = np.sort(trace.events.start[kernels[~is_communication_kernel(trace)[kernels]]], kind="stable")
     before_next, before_end = (
         np.searchsorted(starts, times) for times in (operations.start[small][1:], operations.end[small][:-1])
     )

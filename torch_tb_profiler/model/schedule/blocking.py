@@ -240,13 +240,14 @@ def _full_queue_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
 def _queue_edges(trace: Trace, items: DeviceItems, low: int, high: int) -> tuple[Int64, Int64]:
     none = np.empty(0, np.int64)
     # The items of a graph take no places of their own, and its launch can't wait for one of them.
-    call, count = np.unique(items.call[low:high], return_counts=True)
-    at = low + np.flatnonzero(np.isin(items.call[low:high], call[(call >= 0) & (count == 1)]))
+    # Items are nearly in the order of their calls, which a stable sort takes a fiftieth of the time for.
+    call, first, count = np.unique(items.call[low:high], return_index=True, return_counts=True)
+    at = low + np.sort(first[(call >= 0) & (count == 1)], kind="stable")
     if len(at) < _MIN_QUEUE_ITEMS:
         return none, none
     at = at[np.argsort(items.call_start[at], kind="stable")]
     call_start, call_end, starts = items.call_start[at], event_ends(trace)[items.call[at]], items.start[low:high]
-    queued = np.arange(len(at)) - search_sorted(np.sort(items.start[at]), call_start, "right")
+    queued = np.arange(len(at)) - search_sorted(np.sort(items.start[at], kind="stable"), call_start, "right")
     if queued.max() < _MIN_QUEUE_LENGTH:
         return none, none
     duration = call_end - call_start
