@@ -160,9 +160,10 @@ def _set_gaudi_kinds(trace: Trace, kind: npt.NDArray[np.int8]) -> None:
     Slices without duration are ends of flows, and those marked hidden reach beyond the recording: both get no
     kind.
     """
-    engine = gaudi.thread_engines(trace)[trace.events.thread]
-    on_device = (kind == Kind.RUNTIME) & (engine >= 0)
-    if on_device.any():
+    engine_of_thread = gaudi.thread_engines(trace)
+    if (engine_of_thread >= 0).any():
+        engine = engine_of_thread[trace.events.thread]
+        on_device = (kind == Kind.RUNTIME) & (engine >= 0)
         kind[on_device] = _KIND_OF_ENGINE[engine[on_device]]
     for code in distinct_codes(trace.events.category):
         category = trace.strings[code].lower()

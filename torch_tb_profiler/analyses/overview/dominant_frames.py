@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -15,7 +15,7 @@ from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect,
 from torch_tb_profiler.base.markers import is_anonymous_frame, is_training_mark
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
-from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_intervals, event_kinds, event_spans, rows_of_kind
+from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_intervals, event_spans, rows_of_kind
 from torch_tb_profiler.model.schedule.threads import main_thread
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, distinct_codes, name_mask
@@ -57,7 +57,7 @@ def _deepest_slices(trace: Trace, stretches: Intervals) -> Iterator[tuple[int, i
     longest = np.argsort(-lengths, kind="stable")[:MAX_STRETCHES]
     if len(longest) == 0:
         return
-    rows = _launching_slices(trace, int(lengths[longest].min()))
+    rows = _launching_slices(trace, HOST_KINDS, int(lengths[longest].min()))
     start, finish = event_spans(trace, rows)
     for i in longest.tolist():
         begin, end = int(stretches.starts[i]), int(stretches.ends[i])
@@ -67,11 +67,11 @@ def _deepest_slices(trace: Trace, stretches: Intervals) -> Iterator[tuple[int, i
             yield i, int(rows[candidates[np.argmin((finish - start)[candidates])]])
 
 
-def _launching_slices(trace: Trace, length: int) -> Int32:
-    """Return host slices of half this length on threads that launch, without loop marks and unnamed frames."""
-    rows = rows_of_kind(trace, *HOST_KINDS)
-    has_name = name_mask(trace.strings, lambda text: not (is_training_mark(text) or is_anonymous_frame(text)))
-    is_named = has_name.take(trace.events.name.take(rows))
+def _launching_slices(trace: Trace, kinds: Sequence[Kind], length: int) -> Int32:
+    """Return slices of half this length on threads that launch, without loop marks and unnamed frames."""
+    rows = rows_of_kind(trace, *kinds)
+    names = trace.events.name.take(rows)
+    is_named = name_mask(trace.strings, _names_code, names).take(names)
     rows = rows[is_named & (2 * trace.events.duration.take(rows) >= length)]
     _, launch = device_launches(trace)
     launching = np.zeros(len(trace.threads) + 1, np.bool_)  # the last cell is that of NO_CODE
@@ -79,22 +79,25 @@ def _launching_slices(trace: Trace, length: int) -> Int32:
     return rows[launching.take(trace.events.thread.take(rows))] if launching.any() else rows
 
 
+def _names_code(text: str) -> bool:
+    return not (is_training_mark(text) or is_anonymous_frame(text))
+
+
 def slices_without_launches(trace: Trace) -> Int32:
     """Return operators, annotations and functions of threads that launch, no call of which launches anything."""
-    rows = _launching_slices(trace, 0)
-    kind = event_kinds(trace).take(rows)
-    rows = rows[(kind == Kind.CPU_OP) | (kind == Kind.ANNOTATION) | (kind == Kind.PYTHON)]
+    rows = _launching_slices(trace, (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON), 0)
     calls = device_launches(trace)[1]
-    calls = distinct(calls[calls >= 0])
+    calls = calls[calls >= 0]
+    call_start, call_thread = trace.events.start.take(calls), trace.events.thread.take(calls)
     (start, finish), thread = event_spans(trace, rows), trace.events.thread.take(rows)
+    names = trace.events.name.take(rows)
     launches = np.zeros(len(trace.strings), np.bool_)
     for code in distinct_codes(thread):
-        mine = np.sort(trace.events.start[calls[trace.events.thread[calls] == code]])
-        of_thread = thread == code
-        first = search_sorted(mine, start[of_thread], "left")
-        has_launch = search_sorted(mine, finish[of_thread], "left") > first
-        launches[trace.events.name[rows[of_thread][has_launch]]] = True
-    found: Int32 = rows[~launches.take(trace.events.name.take(rows))]
+        times = np.append(np.sort(call_start[call_thread == code], kind="stable"), np.iinfo(np.int64).max)
+        of_thread = np.flatnonzero(thread == code)
+        next_launch = times.take(search_sorted(times, start.take(of_thread), "left"))
+        launches[names.take(of_thread[next_launch < finish.take(of_thread)])] = True
+    found: Int32 = rows[~launches.take(names)]
     return found
 
 

@@ -53,6 +53,7 @@ from torch_tb_profiler.model.kinds import (
     event_ends,
     event_intervals,
     event_kinds,
+    event_spans,
     rows_of_kind,
 )
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
@@ -325,7 +326,8 @@ def _launch_bound(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     during = subtract(short_stretches(host_late_times(trace)), passes)
     many = MIN_LATE_LAUNCHES * int(step_kinds(trace).typical.sum())
     if len(during.starts) >= min(many, MIN_WAITED_FOR_SHARE * len(linked)):
-        item = median((event_ends(trace) - trace.events.start)[linked])
+        start, end = event_spans(trace, linked)
+        item = median(end - start)
         case = "" if serving_iterations(trace) is None else "engine"
         yield Finding("launch_bound", during, case=case, value=item, window=_longest_stretch(during))
 
