@@ -13,8 +13,8 @@ from tests.support.traces import document, event
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
+from torch_tb_profiler.http.page import PAGE_PATH
 from torch_tb_profiler.http.query import PAGE_HEADER
-from torch_tb_profiler.http.sandboxed import PAGE_PATH
 from torch_tb_profiler.session import Root, Session
 
 NO_ORIGIN = {"Origin": "null"}

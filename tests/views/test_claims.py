@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.support.claims import Claim, templates_of
+from tests.views import origin_claims as of_origins
 from tests.views.critical_path import claims as of_critical_path
 from tests.views.diff import claims as of_diff
 from tests.views.distributed import page_claims as of_distributed
@@ -19,7 +20,6 @@ from tests.views.memory import snapshot_claims as of_snapshots
 from tests.views.memory import snapshot_comparison_claims as of_compared_snapshots
 from tests.views.modules import claims as of_modules
 from tests.views.operators import claims as of_operators
-from tests.views.origins import claims as of_origins
 from tests.views.overlap import claims as of_overlap
 from tests.views.overview import claims as of_overview
 from tests.views.roofline import claims as of_roofline
@@ -27,6 +27,7 @@ from tests.views.serving import claims as of_serving
 from tests.views.shared import claims as of_shared
 from tests.views.trace import claims as of_trace
 from torch_tb_profiler.views import lightning
+from torch_tb_profiler.views import origins as origins
 from torch_tb_profiler.views._shared import modules, odd_steps, wording
 from torch_tb_profiler.views._shared import origins as origins_shared
 from torch_tb_profiler.views._shared import serving as serving_shared
@@ -44,7 +45,6 @@ from torch_tb_profiler.views.memory.snapshot import instant as snapshot_instant
 from torch_tb_profiler.views.memory.snapshot import ranks as snapshot_ranks
 from torch_tb_profiler.views.memory.snapshot import words as snapshots
 from torch_tb_profiler.views.operators import build as operators
-from torch_tb_profiler.views.origins import build as origins
 from torch_tb_profiler.views.overlap import wording as overlap
 from torch_tb_profiler.views.overview import advice as overview_advice
 from torch_tb_profiler.views.overview import ranks as overview_ranks

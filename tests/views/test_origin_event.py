@@ -11,8 +11,7 @@ from tests.support.traces import read
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.origin_records import CompiledGraph, CompiledKernel, OriginRecords
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.origins.build import build_origin
-from torch_tb_profiler.views.origins.payload import OriginEventParams, SourceLine
+from torch_tb_profiler.views.origins import OriginEventParams, SourceLine, build_origin
 from torch_tb_profiler.views.trace.event import EventParams, build_event
 
 SOURCE = """

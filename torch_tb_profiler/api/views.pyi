@@ -49,7 +49,7 @@ from torch_tb_profiler.views.memory.tables import MemoryEvents, MemoryLive, Memo
 from torch_tb_profiler.views.memory.timeline import MemoryTimeline
 from torch_tb_profiler.views.modules import CallTreeLevel, ModulesPayload
 from torch_tb_profiler.views.operators.payload import OperatorsPayload, OperatorStacksPayload
-from torch_tb_profiler.views.origins.payload import OriginEvent, OriginsPayload
+from torch_tb_profiler.views.origins import OriginEvent, OriginsPayload
 from torch_tb_profiler.views.overlap.payload import OverlapComparison, OverlapPayload, OverlapReport
 from torch_tb_profiler.views.overview.payload import Overview
 from torch_tb_profiler.views.roofline.payload import RooflinePayload

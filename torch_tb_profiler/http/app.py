@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from werkzeug.wrappers import Request, Response
 
 from torch_tb_profiler.base.errors import NotFoundError, ProfilerError, UsageError
+from torch_tb_profiler.http.page import SandboxedPage, StaticFiles
 from torch_tb_profiler.http.query import read_content, read_query
 from torch_tb_profiler.http.responses import ValidatedResponse, refuse_method, respond, respond_error
 from torch_tb_profiler.http.routes import ROUTES, VIEW, Route
-from torch_tb_profiler.http.sandboxed import SandboxedPage
-from torch_tb_profiler.http.static import StaticFiles
 from torch_tb_profiler.http.turns import Key, Turns, is_abandoned
 from torch_tb_profiler.session import Session
 

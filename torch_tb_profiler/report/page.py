@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.http.static import STATIC_FOLDER
+from torch_tb_profiler.http.page import STATIC_FOLDER
 from torch_tb_profiler.report.collect import Contents
 
 

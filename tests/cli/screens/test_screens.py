@@ -17,7 +17,7 @@ from torch_tb_profiler.cli.screens.draw import ScreenLayout, draw_screen
 from torch_tb_profiler.cli.screens.overview import CATEGORIES
 from torch_tb_profiler.cli.screens.screen import Column, format_value
 from torch_tb_profiler.session import open_session
-from torch_tb_profiler.views._shared.cause_titles import CAUSE_TITLES
+from torch_tb_profiler.views._shared.wording import CAUSE_TITLES
 from torch_tb_profiler.views.critical_path.titles import CATEGORY_TITLES
 
 PAGE = Path(__file__).resolve().parents[3] / "fe" / "src"

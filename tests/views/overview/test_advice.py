@@ -18,9 +18,8 @@ from torch_tb_profiler.analyses.overview.kernel_rules import (
     attention,
     chains,
     layouts,
+    matrix_products,
     optimizer,
-    precision,
-    products,
 )
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views import SLUGS
@@ -77,8 +76,7 @@ RULES = (
     chains,
     layouts,
     optimizer,
-    precision,
-    products,
+    matrix_products,
 )
 
 

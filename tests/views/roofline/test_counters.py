@@ -23,8 +23,7 @@ from torch_tb_profiler.views._shared.text import plain, reason_texts
 from torch_tb_profiler.views.operators.build import build as operators
 from torch_tb_profiler.views.operators.payload import OperatorsParams
 from torch_tb_profiler.views.overview.build import hardware_use
-from torch_tb_profiler.views.roofline.build import build
-from torch_tb_profiler.views.roofline.counters import MAX_ROWS, ROCPROF
+from torch_tb_profiler.views.roofline.build import MAX_COUNTER_ROWS, ROCPROF, build
 from torch_tb_profiler.views.roofline.payload import RooflineParams
 
 GEMM, ADD = (
@@ -122,7 +121,7 @@ def test_ranges_without_their_operators_are_shown_with_the_reason() -> None:
 
 def test_many_kernels_are_cut_to_the_largest() -> None:
     events = []
-    for i in range(MAX_ROWS + 50):
+    for i in range(MAX_COUNTER_ROWS + 50):
         events += [operator(f"lib::{i}", 10 * i, 5), launch(10 * i + 1, i + 1)]
         events.append(
             counter_range(
@@ -131,7 +130,7 @@ def test_many_kernels_are_cut_to_the_largest() -> None:
         )
     payload = build(read(events), RooflineParams())
     assert payload.counters is not None
-    assert (len(payload.counters.rows), payload.counters.left_out) == (MAX_ROWS, 50)
+    assert (len(payload.counters.rows), payload.counters.left_out) == (MAX_COUNTER_ROWS, 50)
     assert min(row.flops or 0 for row in payload.counters.rows) == 50
     assert len(msgspec.json.encode(payload)) < 100_000
 

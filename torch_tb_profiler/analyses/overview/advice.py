@@ -36,9 +36,11 @@ from torch_tb_profiler.analyses.overview.host_rules import (
 from torch_tb_profiler.analyses.overview.kernel_rules.attention import find_unfused_attention
 from torch_tb_profiler.analyses.overview.kernel_rules.chains import find_elementwise_chains
 from torch_tb_profiler.analyses.overview.kernel_rules.layouts import find_layout_conversions
+from torch_tb_profiler.analyses.overview.kernel_rules.matrix_products import (
+    find_missing_mixed_precision,
+    find_slow_products,
+)
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import find_optimizer_loop, find_optimizer_on_cpu
-from torch_tb_profiler.analyses.overview.kernel_rules.precision import find_missing_mixed_precision
-from torch_tb_profiler.analyses.overview.kernel_rules.products import find_slow_products
 from torch_tb_profiler.analyses.overview.memory_rules import find_memory_problems
 from torch_tb_profiler.analyses.shared.origin_times import indirect_origin
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds

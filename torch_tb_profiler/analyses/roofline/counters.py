@@ -7,7 +7,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import Groups, group
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
-from torch_tb_profiler.model.costs.modeled_operators import enclosing_modeled_operators
+from torch_tb_profiler.model.costs.models import enclosing_modeled_operators
 from torch_tb_profiler.model.counters.measures import counter_work
 from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.trace import NO_CODE, Float64, Int32, Int64, Trace

@@ -15,7 +15,7 @@ from torch_tb_profiler.cli.screens.screen import (
     sentences_of,
     with_share,
 )
-from torch_tb_profiler.views._shared.cause_titles import CAUSE_TITLES
+from torch_tb_profiler.views._shared.wording import CAUSE_TITLES
 
 _SUBMITTED, _UNKNOWN = "work already submitted", "launch not recorded"
 

@@ -17,8 +17,7 @@ import numpy as np
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators
-from torch_tb_profiler.model.costs.modeled_operators import owning_operators
-from torch_tb_profiler.model.costs.models import find_cost_model
+from torch_tb_profiler.model.costs.models import find_cost_model, owning_operators
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.module_calls import has_module_calls, recorded_modules
 from torch_tb_profiler.model.origin_records import Capture, CaptureSet, LaunchSite

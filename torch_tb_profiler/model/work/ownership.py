@@ -19,8 +19,7 @@ import numpy as np
 
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.costs.modeled_operators import owning_operators
-from torch_tb_profiler.model.costs.models import find_cost_model
+from torch_tb_profiler.model.costs.models import find_cost_model, owning_operators
 from torch_tb_profiler.model.origins.replayed_kernels import replayed_kernels
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from torch_tb_profiler.analyses.origins.coverage import Coverage, coverage, line_share
+from torch_tb_profiler.analyses.origins import Coverage, coverage, line_share
 from torch_tb_profiler.analyses.shared.origin_times import OriginTime
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.model.health import HealthNote

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import RecordingTopic, recording_option
-from torch_tb_profiler.views._shared.cause_titles import CAUSE_TITLES
 from torch_tb_profiler.views._shared.text import link
+from torch_tb_profiler.views._shared.wording import CAUSE_TITLES
 
 CATEGORY_TITLES = {
     **CAUSE_TITLES,

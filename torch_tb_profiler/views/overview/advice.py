@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Basis, Finding, Gain
-from torch_tb_profiler.analyses.overview.kernel_rules.precision import TENSOR_CORE_MULTIPLES
+from torch_tb_profiler.analyses.overview.kernel_rules.matrix_products import TENSOR_CORE_MULTIPLES
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import say_steps
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from math import isfinite, isnan
+from math import isfinite
 
+from torch_tb_profiler.analyses.roofline.counters import CounterTotals, counter_totals
 from torch_tb_profiler.analyses.roofline.speeds import missing_work_reason, row_speed
 from torch_tb_profiler.analyses.roofline.summary import RooflineSums, sum_rows
 from torch_tb_profiler.analyses.roofline.table import RooflineTable, WorkFilter, roofline_table
@@ -11,11 +12,13 @@ from torch_tb_profiler.analyses.roofline.tokens import count_tokens
 from torch_tb_profiler.analyses.roofline.utilization import Utilization, utilization
 from torch_tb_profiler.analyses.shared.grouping import input_shape_codes, input_shape_texts
 from torch_tb_profiler.analyses.tracks.sources import name_of
+from torch_tb_profiler.model.counters.dispatches import COUNTER_FILES_NOTE
+from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.hardware.clocks import recorded_clocks
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
-from torch_tb_profiler.model.kernels.short_names import short_kernel_names
+from torch_tb_profiler.model.kernels.short_names import short_kernel_names, short_names
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
@@ -25,10 +28,11 @@ from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.availability import roofline_reason
 from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views._shared.wording import truncation_sentence
-from torch_tb_profiler.views.roofline.counters import hardware_counters
 from torch_tb_profiler.views.roofline.payload import (
+    CounterRow,
     DevicePeaks,
     OtherRows,
+    RooflineCounters,
     RooflineParams,
     RooflinePayload,
     RooflineRow,
@@ -43,6 +47,12 @@ ROW_BYTES = 420
 """JSON of one row without its texts."""
 
 OUTSIDE = "outside any module"
+
+CUPTI = "Measured by CUPTI's range profiler; the n-th range belongs to the n-th launch."
+ROCPROF = "Measured by rocprofv3 for each dispatch of this recording."
+
+MAX_COUNTER_ROWS = 100
+"""Rows of counters in one answer: 40 kB with a dozen counters each."""
 
 
 def build(trace: Trace, params: RooflineParams) -> RooflinePayload:
@@ -143,10 +153,6 @@ def _shape(trace: Trace, event: int) -> str:
     return input_shape_texts(trace)[code] if code >= 0 else ""
 
 
-def _finite_or_none(value: float) -> float | None:
-    return None if isnan(value) or not isfinite(value) else value
-
-
 def _count_fitting(rows: list[RooflineRow]) -> int:
     """Return how many of the first rows fit into MAX_ROWS_BYTES."""
     size = 0
@@ -193,6 +199,55 @@ def _peaks(trace: Trace, params: RooflineParams) -> list[DevicePeaks]:
         if params.device in (None, device.id)
         for peaks, clock in ((known[device.id], clocks.get(device.id)),)
     ]
+
+
+def hardware_counters(trace: Trace) -> RooflineCounters | None:
+    """Return the hardware counters of `trace` by kernel and operator, most FLOPs first, or None if it has none."""
+    profiled = counter_ranges(trace)
+    if not len(profiled):
+        return None
+    table = counter_totals(trace)
+    names = [name_of(trace, row) for row in table.event.tolist()]
+    short = short_names(names)
+    rows = [_counter_row(trace, table, i, name, short[name]) for i, name in enumerate(names)]
+    rows.sort(key=lambda row: (row.flops or 0.0, row.calls), reverse=True)
+    shown = rows[:MAX_COUNTER_ROWS]
+    return RooflineCounters(
+        source=_counter_source(trace, profiled.amd),
+        names=list(table.names),
+        rows=shown,
+        ranges=len(profiled),
+        left_out=len(rows) - len(shown),
+        note=table.join_reason,
+    )
+
+
+def _counter_source(trace: Trace, amd: bool) -> str:
+    messages = (note.message for note in trace.health if note.kind == COUNTER_FILES_NOTE)
+    return next((f"{text[0].upper()}{text[1:]}." for text in messages), ROCPROF) if amd else CUPTI
+
+
+def _counter_row(trace: Trace, table: CounterTotals, i: int, name: str, short: str) -> CounterRow:
+    operator, outermost = int(table.operator[i]), int(table.outermost[i])
+    return CounterRow(
+        event=int(table.event[i]),
+        name=name,
+        short_name=short,
+        operator=name_of(trace, operator) if operator >= 0 else None,
+        outermost=name_of(trace, outermost) if outermost >= 0 else None,
+        calls=int(table.calls[i]),
+        values=[_finite_or_none(value) for value in table.values[:, i].tolist()],
+        flops=_finite_or_none(float(table.flops[i])),
+        bytes=_finite_or_none(float(table.bytes[i])),
+        modeled_flops=_finite_or_none(float(table.modeled_flops[i])),
+        modeled_bytes=_finite_or_none(float(table.modeled_bytes[i])),
+        reason=table.reason[i],
+        modeled_reason=table.model_reason[i],
+    )
+
+
+def _finite_or_none(value: float) -> float | None:
+    return value if isfinite(value) else None
 
 
 def _reasons(trace: Trace, used: Utilization, peaks: list[DevicePeaks]) -> dict[str, str]:

@@ -1,7 +1,11 @@
-"""Matrix products in float32 that idle Tensor Cores could run."""
+"""Matrix products that could run faster: in float32 while Tensor Cores idle, or in the wrong kernels on them.
+
+Kernels are wrong that are for unaligned operands, or for an older device.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Literal
 
@@ -15,18 +19,34 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
     recorded_shapes,
     times_after_share,
 )
-from torch_tb_profiler.analyses.overview.kernel_rules.products import path_and_arguments
-from torch_tb_profiler.analyses.shared.attainable import are_memory_bound, roofline_shares
+from torch_tb_profiler.analyses.shared.attainable import are_memory_bound, owning_calls, roofline_shares
 from torch_tb_profiler.analyses.shared.grouping import input_shape_codes
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.devices import DeviceInfo, devices
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
-from torch_tb_profiler.model.kernels.short_names import product_type
-from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, eligible_operators, uses_tensor_cores
+from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
+from torch_tb_profiler.model.kernels.short_names import (
+    alignment,
+    gpu_architecture,
+    number_type,
+    product_type,
+    short_kernel_names,
+)
+from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, TC_YES, eligible_operators, uses_tensor_cores
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.origins.replays import replayed_mask
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes
 from torch_tb_profiler.model.work.operator_work import operator_work
+
+LOAD_BYTES = 16
+"""Bytes of the widest load of a thread, which kernels for aligned operands use."""
+
+NATIVE_CAPABILITIES = (8, 9, 10)
+"""Major compute capabilities with kernels of their own in NVIDIA's libraries."""
+
+_WIDTHS = {"bf16": 2, "fp16": 2, "tf32": 4, "fp32": 4, "fp64": 8, "int8": 1, "fp8": 1}
+_GENERATIONS = {"maxwell": 5, "pascal": 6, "volta": 7, "turing": 7, "ampere": 8, "hopper": 9}
+
 
 MIN_UNIT_SHARE = 0.1
 """A product that reaches less than this share of its roofline is too small or too short for its unit to matter."""
@@ -113,3 +133,80 @@ def _in_float32(trace: Trace, operators: Int32) -> np.ndarray:
     other_type = [any(name in text for name in ("Half", "BFloat16", "double", "int", "Float8")) for text in texts]
     is_float32: np.ndarray = ~np.array([*other_type, False], np.bool_)[codes]
     return is_float32
+
+
+def find_slow_products(trace: Trace) -> Iterator[Finding]:
+    """Find products on Tensor Cores in kernels for unaligned operands or an older device.
+
+    What goes is their time beyond the roofline, where that is known.
+    """
+    product = family_codes(trace) == FAMILIES.index("matrix product")
+    rows = np.flatnonzero(product & (uses_tensor_cores(trace) == TC_YES)).astype(np.int32)
+    older = _use_old_kernels_only(trace, rows)
+    share = roofline_shares(trace, rows)
+    rows, share = rows[~np.isnan(share)], share[~np.isnan(share)]
+    unaligned = _unaligned_mask(trace, rows)
+    for case, which in (("alignment", unaligned), ("older", ~unaligned & older)):
+        mine = rows[which]
+        if len(mine) == 0:
+            continue
+        longest = int(mine[np.argmax(trace.events.duration[mine])])
+        name = trace.strings[trace.events.name[longest]]
+        yield Finding(
+            "slow_products",
+            times_after_share(trace, mine, share[which]),
+            other_device_work(trace, mine),
+            mine,
+            on_device=True,
+            case=case,
+            subject=short_kernel_names(trace).get(name, name),
+            place=recorded_shapes(
+                trace, int(operator_work(trace).owners.calls[owning_calls(trace, mine[mine == longest])[0]])
+            ),
+            value=len(mine),
+            event=longest,
+        )
+
+
+def _unaligned_mask(trace: Trace, rows: Int32) -> Bool:
+    """Return bool[k]: the name shows loads of less than LOAD_BYTES, and a size of the inputs is why."""
+    least = np.zeros(len(trace.strings) + 1, np.int64)
+    for code in distinct_codes(trace.events.name[rows]):
+        text = path_and_arguments(trace.strings[code])
+        width = _WIDTHS.get(number_type(text), 0)
+        elements = int(alignment(text).removeprefix("align") or 0)
+        if 0 < elements * width < LOAD_BYTES:
+            least[code] = LOAD_BYTES // width
+    wanted = least[trace.events.name[rows]]
+    done, call = operator_work(trace), owning_calls(trace, rows)
+    odd: dict[tuple[int, int], bool] = {}
+    unaligned = np.zeros(len(rows), np.bool_)
+    for i in np.flatnonzero(wanted).tolist():
+        size, signature = int(wanted[i]), int(done.signature[call[i]])
+        if (signature, size) not in odd:
+            shapes = parse_input_shapes(trace, int(done.owners.calls[call[i]]))
+            odd[signature, size] = any(n % size for shape in shapes if len(shape) > 1 for n in shape[-2:])
+        unaligned[i] = odd[signature, size]
+    return unaligned
+
+
+def _use_old_kernels_only(trace: Trace, rows: Int32) -> bool:
+    """Return whether no product runs in a kernel made for the device: the library seems to have none."""
+    majors = {int((each.compute_capability or "0").partition(".")[0]) for each in devices(trace)}
+    if len(majors) != 1 or not majors <= set(NATIVE_CAPABILITIES) or len(rows) == 0:
+        return False
+    generations = [_generation(trace.strings[code]) for code in distinct_codes(trace.events.name[rows])]
+    return 0 < min(generations) and max(generations) < majors.pop()
+
+
+def _generation(name: str) -> int:
+    """Return the major compute capability that a kernel was compiled for, 0 if its name doesn't say."""
+    spelled = gpu_architecture(path_and_arguments(name))
+    number = re.fullmatch(r"sm(\d+)\d", spelled)
+    return int(number[1]) if number else _GENERATIONS.get(spelled, 0)
+
+
+def path_and_arguments(name: str) -> str:
+    """Return what a kernel's name says of its code and its types, without the types of its parameters."""
+    parts = parse_identifiers(name)
+    return f"{parts.path} {parts.arguments}"
