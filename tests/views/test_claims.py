@@ -32,6 +32,7 @@ from torch_tb_profiler.views._shared import modules, odd_steps, wording
 from torch_tb_profiler.views._shared import origins as origins_shared
 from torch_tb_profiler.views._shared import serving as serving_shared
 from torch_tb_profiler.views._shared.job import exposed, members
+from torch_tb_profiler.views.critical_path import ranks as critical_path_ranks
 from torch_tb_profiler.views.critical_path import words as critical_path
 from torch_tb_profiler.views.diff import gate as diff_gate
 from torch_tb_profiler.views.diff import words as diff
@@ -57,7 +58,7 @@ from torch_tb_profiler.views.trace import words as trace
 
 TABLES = {
     "overview": ([overview, overview_advice, overview_ranks], of_overview),
-    "critical_path": ([critical_path], of_critical_path),
+    "critical_path": ([critical_path, critical_path_ranks], of_critical_path),
     "idle": ([idle], of_idle),
     "memory": ([memory], of_memory),
     "snapshots": ([snapshots, snapshot_instant], of_snapshots),

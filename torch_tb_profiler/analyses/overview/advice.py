@@ -26,8 +26,8 @@ from torch_tb_profiler.analyses.overview.finding import (
     no_advice_reason,
 )
 from torch_tb_profiler.analyses.overview.gains import estimate_gains, later_steps_ns, measure_gains
+from torch_tb_profiler.analyses.overview.host_calls import copying_calls
 from torch_tb_profiler.analyses.overview.host_rules import (
-    copying_calls,
     find_host_causes,
     find_loading_stalls,
     find_pageable_copies,

@@ -16,7 +16,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.overview.communication_rules import launches_of_collectives
 from torch_tb_profiler.analyses.overview.finding import NO_ROWS, Finding, Gain
-from torch_tb_profiler.analyses.overview.host_rules import copying_calls
+from torch_tb_profiler.analyses.overview.host_calls import copying_calls
 from torch_tb_profiler.analyses.overview.idle import device_busy, host_late_times, long_stretches
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import other_device_work
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import (

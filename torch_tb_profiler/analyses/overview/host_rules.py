@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import msgspec
@@ -16,6 +15,7 @@ from torch_tb_profiler.analyses.overview.dominant_frames import (
     slices_without_launches,
 )
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Finding, job_kind
+from torch_tb_profiler.analyses.overview.host_calls import blocking_call_groups, copies_to_host, copying_calls
 from torch_tb_profiler.analyses.overview.idle import (
     caused_by_calls,
     device_busy,
@@ -30,7 +30,7 @@ from torch_tb_profiler.analyses.shared.call_stacks import distinct_stacks
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.analyses.tracks.sources import call_stack
-from torch_tb_profiler.base.arrays import distinct, median, search_sorted
+from torch_tb_profiler.base.arrays import distinct, median
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.intervals import (
     NO_INTERVALS,
@@ -42,8 +42,6 @@ from torch_tb_profiler.base.intervals import (
     union,
 )
 from torch_tb_profiler.base.markers import is_optimizer_step, is_user_frame
-from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_launches, device_links
 from torch_tb_profiler.model.communication.events import is_communication_kernel
@@ -56,29 +54,10 @@ from torch_tb_profiler.model.kinds import (
     event_spans,
     rows_of_kind,
 )
-from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
 from torch_tb_profiler.model.serving.iterations import serving_iterations
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, distinct_codes, name_mask, rows_mask
 from torch_tb_profiler.model.trainer import loading_per_batch
-
-SLOW_CALL_NS = 1_000_000
-"""A call that takes longer does more than submit work."""
-
-SLOW_LAUNCH_RATIO = 20
-"""A launch this many times slower than the median launch does more than submit work."""
-
-_VENDOR = lazy_regex(r"^(?:cu|hip)[A-Z]|^(?:cuda|hip)[A-Z]")
-_LAUNCH = lazy_regex(r"Launch")
-_WAIT = lazy_regex(r"Synchronize|^(?:cuda|hip)Memcpy(?!.*Async)")
-_COPY = lazy_regex(r"Memcpy|Memset")
-_TO_HOST = lazy_regex(r"DtoH|DeviceToHost")
-_WITH_HOST = lazy_regex(r"DtoH|HtoD|DeviceToHost|HostToDevice")
-_READS_SCALAR = lazy_regex(r"_local_scalar_dense|^aten::item$")
-_MEMORY = lazy_regex(
-    r"^(?:cuda|hip)(?:ExtMalloc|Free(?!Async)|HostAlloc|HostFree|HostMalloc|HostRegister|Malloc(?!Async|FromPool))|"
-    r"^cuMem(?:AddressReserve|Alloc(?!Async)|Create|Free(?!Async)|Map|Release|SetAccess|Unmap)"
-)
 
 MIN_LAUNCHES = 20
 """Fewest launches that can bound a step."""
@@ -94,6 +73,9 @@ MIN_LATE_LAUNCHES = 5
 
 MIN_WAITED_FOR_SHARE = 0.9
 """unless the device waits for this share of all launches: then the steps are just short."""
+
+MIN_GRADIENT_BYTES = 1024
+"""A smaller copy to the host is of a loss or a norm rather than of gradients."""
 
 _CASE_BY_KIND = {
     Kind.PYTHON: "code",
@@ -397,7 +379,7 @@ def _is_offloaded(trace: Trace, copies: Int32) -> Bool:
     bounds = steps(trace).host_starts
     same_step = np.searchsorted(bounds, time, "right") == np.searchsorted(bounds, updates.starts[last], "right")
     to_host = rows_of_kind(trace, Kind.MEMCPY)
-    sent = trace.arg_int("bytes", to_host[_names_match(trace, to_host, _TO_HOST)])
+    sent = trace.arg_int("bytes", copies_to_host(trace, to_host))
     size = trace.arg_int("bytes", copies)
     sent = sent[sent >= MIN_GRADIENT_BYTES]
     offloaded: Bool = (len(sent) > 0) & (inside | ((last >= 0) & same_step & np.isin(size, sent)))
@@ -416,90 +398,3 @@ def _longest_stretch(during: Intervals) -> tuple[int, int] | None:
         return None
     longest = int(np.argmax(during.ends - during.starts))
     return int(during.starts[longest]), int(during.ends[longest])
-
-
-MIN_GRADIENT_BYTES = 1024
-"""A smaller copy to the host is of a loss or a norm rather than of gradients."""
-
-
-class CopyingCalls(msgspec.Struct, frozen=True):
-    """Calls that wait for copies between host and device; rows, int32 each.
-
-    calls    they copy from or to memory that isn't pinned, or wait in an operator that copies (`aten::copy_`)
-    to_host  the copies to the host that they wait for
-    scalars  calls that copy a single value, as `tensor.item()` does
-    """
-
-    calls: Int32
-    to_host: Int32
-    scalars: Int32
-
-
-@derived
-def copying_calls(trace: Trace) -> CopyingCalls:
-    """Find the calls that wait for copies."""
-    copies = rows_of_kind(trace, Kind.MEMCPY)
-    copies = copies[_names_match(trace, copies, _WITH_HOST)]
-    links, blocking = device_links(trace), blocking_calls(trace)
-    launch, operator = np.full(len(trace), NO_CODE, np.int32), np.full(len(trace), NO_CODE, np.int32)
-    launch[links.rows], operator[links.rows] = links.launch, links.operator
-    is_scalar = _names_match(trace, operator[copies], _READS_SCALAR) & (operator[copies] >= 0)
-    blocks = np.isin(launch[copies], blocking.call[blocking.kind == WaitKind.COPY]) & (launch[copies] >= 0)
-    waiting = blocking_call_groups(trace).waiting
-    around = enclosing_operators(trace)[waiting]
-    in_copying = (around >= 0) & np.isin(around, operator[copies[~is_scalar]])
-    awaited = ~is_scalar & (blocks | (np.isin(operator[copies], around[in_copying]) & (operator[copies] >= 0)))
-    mine = copies[awaited]
-    return CopyingCalls(
-        distinct(np.concatenate([launch[copies[blocks & ~is_scalar]], waiting[in_copying]])).astype(np.int32),
-        mine[_names_match(trace, mine, _TO_HOST)],
-        launch[copies[blocks & is_scalar]],
-    )
-
-
-class BlockingCallGroups(msgspec.Struct, frozen=True):
-    """Rows of CUDA and HIP calls for which the device waits, int32 each.
-
-    waiting     calls that wait for the device themselves
-    allocating  calls that allocate or free driver memory, if most steps make such calls
-    starting    slow calls that most steps don't make: contexts, modules, the first blocks of an allocator
-    """
-
-    waiting: Int32
-    allocating: Int32
-    starting: Int32
-
-
-@derived
-def blocking_call_groups(trace: Trace) -> BlockingCallGroups:
-    """Find the blocking calls; each is in one group at most."""
-    rows = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
-    rows = rows[_names_match(trace, rows, _VENDOR)]
-    launch, wait = _names_match(trace, rows, _LAUNCH), _names_match(trace, rows, _WAIT)
-    memory = _names_match(trace, rows, _MEMORY)
-    allocating = memory if _recurs(trace, rows[memory]) else np.zeros(len(rows), np.bool_)
-    duration = trace.events.duration[rows]
-    median_launch = median(duration[launch]) if launch.any() else 0.0
-    slow = (duration >= SLOW_CALL_NS) & ~wait & ~allocating & ~_names_match(trace, rows, _COPY)
-    slow &= ~launch | (duration > SLOW_LAUNCH_RATIO * median_launch)
-    starting = rows[slow]
-    if _recurs(trace, starting):
-        starting = starting[:0]
-    return BlockingCallGroups(rows[wait], rows[allocating], starting)
-
-
-def _names_match(trace: Trace, rows: Int32, pattern: re.Pattern[str]) -> Bool:
-    names = trace.events.name[rows]
-    matches: Bool = name_mask(trace.strings, pattern.search, names)[names]
-    return matches
-
-
-def _recurs(trace: Trace, rows: Int32) -> bool:
-    """Return whether more than half of the complete steps hold such calls; False with fewer than three steps."""
-    spans = steps(trace)
-    count = int(spans.complete.sum())
-    if count < 3:
-        return False
-    step = search_sorted(spans.host_starts, trace.events.start[rows], "right") - 1
-    inside = step[(step >= 0) & (event_ends(trace)[rows] <= spans.host_ends[step])]
-    return 2 * len(distinct(inside[spans.complete[inside]])) > count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.job_path import (
@@ -17,7 +17,8 @@ from torch_tb_profiler.analyses.distributed.late_once import has_odd_steps
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.schedule.path import PATH_CATEGORIES, category_group, group_by_bottleneck
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.grammar import plural
+from torch_tb_profiler.base.format import format_duration, format_ratio
+from torch_tb_profiler.base.grammar import join_words, plural
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.trace import NO_CODE
 from torch_tb_profiler.view import Member, Members, Reduction, RunView
@@ -30,7 +31,7 @@ from torch_tb_profiler.views._shared.job.members import (
 )
 from torch_tb_profiler.views._shared.job.names import job_noun
 from torch_tb_profiler.views._shared.job.verdict import coverage_sentence, verdict_headline
-from torch_tb_profiler.views._shared.text import link, reason_texts, sentences
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, reason_texts, sentences, text, worker_name
 from torch_tb_profiler.views.critical_path import titles, words
 from torch_tb_profiler.views.critical_path.payload import (
     JobPathParams,
@@ -39,6 +40,9 @@ from torch_tb_profiler.views.critical_path.payload import (
     PathCategory,
     RankOnPath,
 )
+
+_MIN_COPIES_SHARE = 0.02
+"""Copies of several ranks are named from this share of the job's path on, as those of one rank are of a step."""
 
 
 def build(members: Members[RankPath], params: JobPathParams) -> JobPathPayload:
@@ -61,9 +65,9 @@ def build(members: Members[RankPath], params: JobPathParams) -> JobPathPayload:
     if has_odd_steps(comparison.job):
         vary = path.steps
     return JobPathPayload(
-        headline=words.job_headline(ranks, duration, noun, vary, complete=complete) if is_known else (),
+        headline=_headline(ranks, duration, noun, vary, complete=complete) if is_known else (),
         explanation=sentences(
-            words.copies_sentence(ranks, duration, noun) if is_known and vary is None else (),
+            _copies_sentence(ranks, duration, noun) if is_known and vary is None else (),
             verdict_headline(summaries, verdict),
             coverage_sentence(summaries),
         ),
@@ -149,6 +153,72 @@ def _reasons(members: Members[RankSummary], path: JobPath) -> Mapping[str, str]:
             "no collective on a device was recorded, so the path can't change ranks where one waits for another"
         )
     return reasons
+
+
+def _headline(
+    ranks: Sequence[RankOnPath], duration_ns: float, noun: str, vary: int | None = None, *, complete: bool = True
+) -> Text:
+    """Say which rank has most of the job's path, and the largest part of that on its device and beside it.
+
+    Of the device only where that is the larger one: what takes less isn't named in place of what takes most.
+
+    complete  no rank's file is missing
+    noun  what a step is, see `steps.step_noun`
+    vary  number of steps if some of them are odd: a mean over all would speak of each
+    """
+    if not ranks:
+        return text("No rank has a complete {noun}, so there is no critical path.", noun=noun)
+    first = ranks[0]
+    name = worker_name(first.rank, first.worker)
+    finding = text(
+        "{share} of {path} is on {name}",
+        share=format_ratio(first.path_ns / duration_ns),
+        path="the job's critical path" if complete else "the critical path of the ranks found",
+        name=Phrase(name, link("trace", worker=first.worker, path="true")),
+    )
+    notable = [each for each in first.categories if each.time_ns >= words.MIN_CHANGE * duration_ns]
+    shown: list[PathCategory] = []
+    for each in sorted(notable, key=lambda each: -each.time_ns):
+        if each.group != "device":
+            shown.append(each)
+            break
+        if not shown:
+            shown.append(each)
+    if not shown:
+        return text("{finding}.", finding=finding)
+    parts = join_words([_path_part(each, vary or 1) for each in shown])
+    if vary is not None:
+        return text(
+            "{finding}, including {parts} in {steps} together.",
+            finding=finding,
+            parts=parts,
+            steps=plural(vary, noun),
+        )
+    return text("{finding}, including {parts} per {noun}.", finding=finding, parts=parts, noun=noun)
+
+
+def _copies_sentence(ranks: Sequence[RankOnPath], duration_ns: float, noun: str) -> Text:
+    """Say what copies of several ranks take of the job's path together; nothing if one's own are named.
+
+    A stage of a pipeline waits for the copies of those before it, of which its own file shows nothing.
+    """
+    times = [each.time_ns for rank in ranks for each in rank.categories if each.name == "copy"]
+    few = _MIN_COPIES_SHARE * duration_ns
+    if sum(times) < few or max(times, default=0.0) >= few:
+        return ()
+    return text(
+        "Copies of {ranks} take {time} of that path per {noun} together, {share}.",
+        ranks=plural(len(times), "rank"),
+        time=format_duration(sum(times)),
+        noun=noun,
+        share=format_ratio(sum(times) / duration_ns),
+    )
+
+
+def _path_part(category: PathCategory, steps: int) -> str:
+    """Return "4.00 ms of kernels": what a category of the path takes in so many steps."""
+    title = "unrecorded host code" if category.name == "unrecorded" else category.title
+    return f"{format_duration(category.time_ns * steps)} of {title[:1].lower()}{title[1:]}"
 
 
 JOB_PATH = RunView(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.base.format import format_duration, format_ratio
-from torch_tb_profiler.base.grammar import capitalize, join_words, plural, share_base
+from torch_tb_profiler.base.grammar import capitalize, share_base
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.views._shared.text import (
     Phrase,
@@ -15,10 +15,9 @@ from torch_tb_profiler.views._shared.text import (
     sentences,
     shorten_name,
     text,
-    worker_name,
 )
 from torch_tb_profiler.views._shared.wording import UNEXPLAINED_WAIT, clock_shift_sentence
-from torch_tb_profiler.views.critical_path.payload import PathCategory, PathSummary, RankOnPath, TargetRow
+from torch_tb_profiler.views.critical_path.payload import PathSummary, TargetRow
 from torch_tb_profiler.views.critical_path.titles import TIMELINE_WITH_PATH
 
 _BOTTLENECK_PARTS = {
@@ -33,11 +32,8 @@ _BOTTLENECK_PARTS = {
 _MAJORITY = 0.5
 """Share of the path from which on a step is called bound by one part."""
 
-_MIN_CHANGE = 0.005
+MIN_CHANGE = 0.005
 """A smaller change, as a share of the step, isn't mentioned."""
-
-_MIN_COPIES_SHARE = 0.02
-"""Copies of several ranks are told from this share of the job's path on, as of a step those of one rank are."""
 
 _MIN_RANK_WAIT_SHARE = 0.02
 """From this share of the path on, waiting for other ranks absorbs what a rank's own work would save."""
@@ -193,7 +189,7 @@ def _speedup_effect(path: PathSummary, targets: Sequence[TargetRow], bottleneck:
     half = next((row.step_ns[2] for row in targets if row.target == bottleneck and row.step_ns), None)
     if half is None:
         return ()
-    shortens = path.duration_ns - half >= _MIN_CHANGE * path.duration_ns
+    shortens = path.duration_ns - half >= MIN_CHANGE * path.duration_ns
     condition = _AT_BEST if bottleneck != "communication" and _condition(path) else ""
     if shortens and bottleneck == "device" and path.attainable_ns is not None:
         return _attainable_effect(path, max(half, path.attainable_ns), step, condition)
@@ -214,7 +210,7 @@ def _speedup_effect(path: PathSummary, targets: Sequence[TargetRow], bottleneck:
 def _attainable_effect(path: PathSummary, then: float, step: str, condition: str) -> Text:
     """Say what kernels save at most that can't all be twice as fast; the roofline of copies isn't known."""
     now = path.duration_ns
-    if now - then < _MIN_CHANGE * now:
+    if now - then < MIN_CHANGE * now:
         return text("They run at their roofline, so faster ones can't shorten {step}.", step=step)
     return text(
         "Speedups of up to 2× ({within} their roofline) would cut {step} to {then}{condition}.",
@@ -255,7 +251,7 @@ def _transfer_effect(path: PathSummary, targets: Sequence[TargetRow]) -> Text:
     if without is None:
         return ()
     saved = path.duration_ns - without
-    if saved < _MIN_CHANGE * path.duration_ns:
+    if saved < MIN_CHANGE * path.duration_ns:
         return text("A faster network wouldn't help.")
     own = sum(each.time_ns for each in path.categories if each.name == "communication")
     # Transfers pass one after the other through a pipeline: this rank waits for all before its own.
@@ -345,9 +341,9 @@ def explanation(
     kernels = next((row.step_ns for row in targets if row.target == "device" and row.step_ns), None)
     if kernels is not None and not waits:
         saved = path.duration_ns - max(kernels[2], path.attainable_ns or 0)
-        if path.duration_ns - kernels[2] < _MIN_CHANGE * path.duration_ns:
+        if path.duration_ns - kernels[2] < MIN_CHANGE * path.duration_ns:
             parts.append(text("Faster kernels wouldn't help."))
-        elif saved < _MIN_CHANGE * path.duration_ns:
+        elif saved < MIN_CHANGE * path.duration_ns:
             parts.append(text("Kernels run at their roofline, so they can't be notably faster."))
         elif path.attainable_ns is not None:
             template = (
@@ -381,7 +377,7 @@ def _unexplained_starts(explained: float) -> str:
 def _copies_matter(path: PathSummary) -> bool:
     """Return whether copies are a notable part of the path beside the kernels."""
     copies = sum(each.time_ns for each in path.categories if each.name == "copy")
-    return copies >= _MIN_CHANGE * path.duration_ns
+    return copies >= MIN_CHANGE * path.duration_ns
 
 
 def _step_time(path: PathSummary, ns: float) -> str:
@@ -409,7 +405,7 @@ def _step(recorded: bool, noun: str) -> str:
 
 def _best_target(path: PathSummary, targets: Sequence[TargetRow]) -> TargetRow | None:
     """Return the named target that would save most if it were gone, or None if none saves anything noticeable."""
-    minimum = _MIN_CHANGE * path.duration_ns
+    minimum = MIN_CHANGE * path.duration_ns
     savings = [
         (path.duration_ns - row.step_ns[4], row)
         for row in targets
@@ -445,69 +441,3 @@ def _subject(row: TargetRow) -> Phrase:
     return Phrase(
         shorten_name(row.title), None if row.event is None else link("trace", event=row.event, python=python)
     )
-
-
-def job_headline(
-    ranks: Sequence[RankOnPath], duration_ns: float, noun: str, vary: int | None = None, *, complete: bool = True
-) -> Text:
-    """Say which rank has most of the job's path, and the largest part of that on its device and beside it.
-
-    Of the device only where that is the larger one: what takes less isn't named in place of what takes most.
-
-    complete  no rank's file is missing
-    noun  what a step is, see `steps.step_noun`
-    vary  number of steps if some of them are odd: a mean over all would speak of each
-    """
-    if not ranks:
-        return text("No rank has a complete {noun}, so there is no critical path.", noun=noun)
-    first = ranks[0]
-    name = worker_name(first.rank, first.worker)
-    finding = text(
-        "{share} of {path} is on {name}",
-        share=format_ratio(first.path_ns / duration_ns),
-        path="the job's critical path" if complete else "the critical path of the ranks found",
-        name=Phrase(name, link("trace", worker=first.worker, path="true")),
-    )
-    notable = [each for each in first.categories if each.time_ns >= _MIN_CHANGE * duration_ns]
-    shown: list[PathCategory] = []
-    for each in sorted(notable, key=lambda each: -each.time_ns):
-        if each.group != "device":
-            shown.append(each)
-            break
-        if not shown:
-            shown.append(each)
-    if not shown:
-        return text("{finding}.", finding=finding)
-    parts = join_words([_path_part(each, vary or 1) for each in shown])
-    if vary is not None:
-        return text(
-            "{finding}, including {parts} in {steps} together.",
-            finding=finding,
-            parts=parts,
-            steps=plural(vary, noun),
-        )
-    return text("{finding}, including {parts} per {noun}.", finding=finding, parts=parts, noun=noun)
-
-
-def copies_sentence(ranks: Sequence[RankOnPath], duration_ns: float, noun: str) -> Text:
-    """Say what copies of several ranks take of the job's path together; nothing if one alone takes enough to tell.
-
-    A stage of a pipeline waits for the copies of those before it, of which its own file shows nothing.
-    """
-    times = [each.time_ns for rank in ranks for each in rank.categories if each.name == "copy"]
-    few = _MIN_COPIES_SHARE * duration_ns
-    if sum(times) < few or max(times, default=0.0) >= few:
-        return ()
-    return text(
-        "Copies of {ranks} take {time} of that path per {noun} together, {share}.",
-        ranks=plural(len(times), "rank"),
-        time=format_duration(sum(times)),
-        noun=noun,
-        share=format_ratio(sum(times) / duration_ns),
-    )
-
-
-def _path_part(category: PathCategory, steps: int) -> str:
-    """Return "4.00 ms of kernels": what a category of the path takes in so many steps."""
-    title = "unrecorded host code" if category.name == "unrecorded" else category.title
-    return f"{format_duration(category.time_ns * steps)} of {title[:1].lower()}{title[1:]}"

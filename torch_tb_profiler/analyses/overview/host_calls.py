@@ -1,0 +1,124 @@
+"""Find the calls of the host for which the device waits: waits, copies, allocations, and slow first calls."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.base.arrays import distinct, median, search_sorted
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.model.calls.calltree import enclosing_operators
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, name_mask
+
+SLOW_CALL_NS = 1_000_000
+"""A call that takes longer does more than submit work."""
+
+SLOW_LAUNCH_RATIO = 20
+"""A launch this many times slower than the median launch does more than submit work."""
+
+_VENDOR = lazy_regex(r"^(?:cu|hip)[A-Z]|^(?:cuda|hip)[A-Z]")
+_LAUNCH = lazy_regex(r"Launch")
+_WAIT = lazy_regex(r"Synchronize|^(?:cuda|hip)Memcpy(?!.*Async)")
+_COPY = lazy_regex(r"Memcpy|Memset")
+_TO_HOST = lazy_regex(r"DtoH|DeviceToHost")
+_WITH_HOST = lazy_regex(r"DtoH|HtoD|DeviceToHost|HostToDevice")
+_READS_SCALAR = lazy_regex(r"_local_scalar_dense|^aten::item$")
+_MEMORY = lazy_regex(
+    r"^(?:cuda|hip)(?:ExtMalloc|Free(?!Async)|HostAlloc|HostFree|HostMalloc|HostRegister|Malloc(?!Async|FromPool))|"
+    r"^cuMem(?:AddressReserve|Alloc(?!Async)|Create|Free(?!Async)|Map|Release|SetAccess|Unmap)"
+)
+
+
+class CopyingCalls(msgspec.Struct, frozen=True):
+    """Calls that wait for copies between host and device; rows, int32 each.
+
+    calls    they copy from or to memory that isn't pinned, or wait in an operator that copies (`aten::copy_`)
+    to_host  the copies to the host that they wait for
+    scalars  calls that copy a single value, as `tensor.item()` does
+    """
+
+    calls: Int32
+    to_host: Int32
+    scalars: Int32
+
+
+@derived
+def copying_calls(trace: Trace) -> CopyingCalls:
+    """Find the calls that wait for copies."""
+    copies = rows_of_kind(trace, Kind.MEMCPY)
+    copies = copies[_names_match(trace, copies, _WITH_HOST)]
+    links, blocking = device_links(trace), blocking_calls(trace)
+    launch, operator = np.full(len(trace), NO_CODE, np.int32), np.full(len(trace), NO_CODE, np.int32)
+    launch[links.rows], operator[links.rows] = links.launch, links.operator
+    is_scalar = _names_match(trace, operator[copies], _READS_SCALAR) & (operator[copies] >= 0)
+    blocks = np.isin(launch[copies], blocking.call[blocking.kind == WaitKind.COPY]) & (launch[copies] >= 0)
+    waiting = blocking_call_groups(trace).waiting
+    around = enclosing_operators(trace)[waiting]
+    in_copying = (around >= 0) & np.isin(around, operator[copies[~is_scalar]])
+    awaited = ~is_scalar & (blocks | (np.isin(operator[copies], around[in_copying]) & (operator[copies] >= 0)))
+    mine = copies[awaited]
+    return CopyingCalls(
+        distinct(np.concatenate([launch[copies[blocks & ~is_scalar]], waiting[in_copying]])).astype(np.int32),
+        copies_to_host(trace, mine),
+        launch[copies[blocks & is_scalar]],
+    )
+
+
+def copies_to_host(trace: Trace, copies: Int32) -> Int32:
+    """Return those of some copies that go from a device to the host."""
+    return copies[_names_match(trace, copies, _TO_HOST)]
+
+
+class BlockingCallGroups(msgspec.Struct, frozen=True):
+    """Rows of CUDA and HIP calls for which the device waits, int32 each.
+
+    waiting     calls that wait for the device themselves
+    allocating  calls that allocate or free driver memory, if most steps make such calls
+    starting    slow calls that most steps don't make: contexts, modules, the first blocks of an allocator
+    """
+
+    waiting: Int32
+    allocating: Int32
+    starting: Int32
+
+
+@derived
+def blocking_call_groups(trace: Trace) -> BlockingCallGroups:
+    """Find the blocking calls; each is in one group at most."""
+    rows = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    rows = rows[_names_match(trace, rows, _VENDOR)]
+    launch, wait = _names_match(trace, rows, _LAUNCH), _names_match(trace, rows, _WAIT)
+    memory = _names_match(trace, rows, _MEMORY)
+    allocating = memory if _recurs(trace, rows[memory]) else np.zeros(len(rows), np.bool_)
+    duration = trace.events.duration[rows]
+    median_launch = median(duration[launch]) if launch.any() else 0.0
+    slow = (duration >= SLOW_CALL_NS) & ~wait & ~allocating & ~_names_match(trace, rows, _COPY)
+    slow &= ~launch | (duration > SLOW_LAUNCH_RATIO * median_launch)
+    starting = rows[slow]
+    if _recurs(trace, starting):
+        starting = starting[:0]
+    return BlockingCallGroups(rows[wait], rows[allocating], starting)
+
+
+def _names_match(trace: Trace, rows: Int32, pattern: re.Pattern[str]) -> Bool:
+    names = trace.events.name[rows]
+    matches: Bool = name_mask(trace.strings, pattern.search, names)[names]
+    return matches
+
+
+def _recurs(trace: Trace, rows: Int32) -> bool:
+    """Return whether more than half of the complete steps hold such calls; False with fewer than three steps."""
+    spans = steps(trace)
+    count = int(spans.complete.sum())
+    if count < 3:
+        return False
+    step = search_sorted(spans.host_starts, trace.events.start[rows], "right") - 1
+    inside = step[(step >= 0) & (event_ends(trace)[rows] <= spans.host_ends[step])]
+    return 2 * len(distinct(inside[spans.complete[inside]])) > count
