@@ -95,8 +95,9 @@ def user_lines(trace: Trace, rows: Int32) -> tuple[Int64, tuple[str, ...]]:
     forward = np.full(len(trace) + 1, NO_CODE, np.int32)
     forward[tasks.rows] = tasks.forward
     own = np.append(forward[:-1] >= 0, False)
-    task = np.append(innermost_enclosing(trace, build_call_tree(trace, tasks.rows), among=at[at >= 0]), NO_CODE)
-    differentiates = np.where(own[at], forward[at], forward[task[at]])
+    task = np.full(len(at), NO_CODE, np.int32)
+    task[at >= 0] = innermost_enclosing(trace, build_call_tree(trace, tasks.rows), among=at[at >= 0])
+    differentiates = np.where(own[at], forward[at], forward[task])
     return np.where((code < 0) & (differentiates >= 0), frames[differentiates], code), texts
 
 

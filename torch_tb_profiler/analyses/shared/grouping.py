@@ -257,17 +257,22 @@ def select_device_work(
     return selected
 
 
-@derived
 def input_shape_codes(trace: Trace) -> Int32:
     """Return int32[n]: codes into `input_shape_texts`, NO_CODE where no input shapes are recorded."""
-    codes, texts = trace.arg_codes("Input Dims")
-    older, older_texts = trace.arg_codes("Input dims")
-    if len(older_texts) == 0:
-        return codes
-    return np.where(codes >= 0, codes, np.where(older >= 0, older + len(texts), NO_CODE)).astype(np.int32)
+    return _input_shapes(trace)[0]
+
+
+def input_shape_texts(trace: Trace) -> list[str]:
+    """Return the distinct input shapes of operators as the file spells them."""
+    return _input_shapes(trace)[1]
 
 
 @derived
-def input_shape_texts(trace: Trace) -> list[str]:
-    """Return the distinct input shapes of operators as the file spells them."""
-    return [*trace.arg_codes("Input Dims")[1], *trace.arg_codes("Input dims")[1]]
+def _input_shapes(trace: Trace) -> tuple[Int32, list[str]]:
+    """Return the input shapes of all events as codes, int32[n], and their texts."""
+    codes, texts = trace.arg_codes("Input Dims")
+    if "Input dims" not in trace.args:
+        return codes, [*texts]
+    older, older_texts = trace.arg_codes("Input dims")
+    codes = np.where(codes >= 0, codes, np.where(older >= 0, older + len(texts), NO_CODE)).astype(np.int32)
+    return codes, [*texts, *older_texts]

@@ -121,30 +121,29 @@ def enclosing_rows(trace: Trace, is_wanted: Bool) -> Int32:
 def innermost_enclosing(
     trace: Trace, tree: CallTree, thread: Int32 | None = None, among: Int32 | None = None
 ) -> Int32:
-    """Return the row of the tree's innermost slice at each event's start, on the event's thread, int32[n].
+    """Return the row of the tree's innermost slice at the start of each of these events, on the event's thread.
 
     That is never the event itself, nor a shorter slice that starts with it (which lies inside the event). Slices
     in side lanes enclose nothing. NO_CODE if there is none.
 
     thread  int32[n]; the thread to search for each event, instead of its own
-    among   rows to search for; by default all
+    among   rows of the events, int32[k]; by default all: int32[n]
     """
     events = trace.events
-    running_at = np.full(len(trace), NO_CODE, np.int32)
     rows = tree.stacks
     thread = events.thread if thread is None else thread
     among = np.arange(len(trace), dtype=np.int32) if among is None else among
+    running_at = np.full(len(among), NO_CODE, np.int32)
     of_rows = events.thread.take(rows)
     bounds = np.concatenate([[0], np.flatnonzero(of_rows[1:] != of_rows[:-1]) + 1, [len(rows)]])
     threads = of_rows[bounds[:-1]] if len(rows) else of_rows
-    for i, of_thread in enumerate(_positions_by_thread(thread[among], threads, len(trace.threads))):
-        members = among[of_thread]
-        start = events.start[members]
+    for i, members in enumerate(_positions_by_thread(thread.take(among), threads, len(trace.threads))):
+        start = events.start.take(among.take(members))
         if (missing := start == ABSENT).any():
             members, start = members[~missing], start[~missing]
         times, running = running_slices(trace, tree, rows[bounds[i] : bounds[i + 1]])
         running_at[members] = running[search_sorted(times, start, "right")]
-    return _without_shorter(trace, tree, running_at)
+    return _without_shorter(trace, tree, among, running_at)
 
 
 def _positions_by_thread(codes: Int32, threads: Int32, count: int) -> Iterator[Int64]:
@@ -178,23 +177,23 @@ def running_slices(trace: Trace, tree: CallTree, rows: Int32) -> tuple[Int64, In
     return times[order], np.append(NO_CODE, running[order]).astype(np.int32)
 
 
-def _without_shorter(trace: Trace, tree: CallTree, running_at: Int32) -> Int32:
-    """Replace slices that start with an event but lie inside it by what encloses both."""
+def _without_shorter(trace: Trace, tree: CallTree, among: Int32, running_at: Int32) -> Int32:
+    """Replace slices that start with one of these events but lie inside it by what encloses both."""
     events, finish = trace.events, event_ends(trace)
-    rows = np.flatnonzero(running_at >= 0)
-    rows = rows[events.start[running_at[rows]] == events.start[rows]]
-    if len(rows) == 0:
+    places = np.flatnonzero(running_at >= 0)
+    places = places[events.start.take(running_at.take(places)) == events.start.take(among.take(places))]
+    if len(places) == 0:
         return running_at
     turn = np.full(len(trace), len(tree.rows), np.int64)
     turn[tree.rows] = np.arange(len(tree.rows))
-    while len(rows):
-        inner = running_at[rows]
+    while len(places):
+        rows, inner = among[places], running_at[places]
         outside = (events.start[inner] == events.start[rows]) & (
             (finish[rows] > finish[inner]) | (turn[rows] <= turn[inner])
         )
-        rows = rows[outside]
-        running_at[rows] = tree.parent[running_at[rows]]
-        rows = rows[running_at[rows] >= 0]
+        places = places[outside]
+        running_at[places] = tree.parent[running_at[places]]
+        places = places[running_at[places] >= 0]
     return running_at
 
 

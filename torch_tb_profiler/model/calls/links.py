@@ -70,19 +70,20 @@ def device_links(trace: Trace) -> DeviceLinks:
     return DeviceLinks(rows, launch, operator)
 
 
-def external_ids(trace: Trace) -> Int64:
-    """Return the `External id` of every event, int64[n], in either spelling."""
-    ids = trace.arg_int("External id")
-    return np.where(ids == ABSENT, trace.arg_int("external id"), ids)
+def external_ids(trace: Trace, rows: Int32 | None = None) -> Int64:
+    """Return the `External id`, in either spelling, of all events (int64[n]) or of `rows` (int64[k])."""
+    ids = trace.arg_int("External id", rows)
+    if "external id" not in trace.args:
+        return ids
+    return np.where(ids == ABSENT, trace.arg_int("external id", rows), ids)
 
 
 def _operators_by_external_id(trace: Trace, rows: Int32) -> Int32:
     """Return the operators with the external ids of device events; an id equal to the correlation is ignored."""
-    ids, correlation = external_ids(trace), trace.arg_int("correlation")
-    wanted = np.where(ids[rows] == correlation[rows], ABSENT, ids[rows])
-    wanted = np.where(wanted == 0, ABSENT, wanted)
+    wanted, correlation = external_ids(trace, rows), trace.arg_int("correlation", rows)
+    wanted[(wanted == correlation) | (wanted == 0)] = ABSENT
     operators = rows_of_kind(trace, Kind.CPU_OP)
-    return _first_match(ids[operators], operators, wanted)
+    return _first_match(external_ids(trace, operators), operators, wanted)
 
 
 def _first_match(keys: Int64, rows: Int32, wanted: Int64) -> Int32:

@@ -108,7 +108,7 @@ def _find_chains(trace: Trace, tree: CallTree) -> _Chains:
     outer = _outermost_calls(tree, rows)
     sticks_out = tree.lane[outer] > 0
     outside = outer[sticks_out]
-    around = innermost_enclosing(trace, tree, among=outside)[outside]
+    around = innermost_enclosing(trace, tree, among=outside)
     outer[sticks_out] = np.where(around >= 0, _outermost_calls(tree, around), outside)
     roots = distinct(outer).astype(np.int32)
     by_row = np.full(len(trace) + 1, NO_CODE, np.int32)
@@ -144,9 +144,10 @@ def _launching_chains(trace: Trace, tree: CallTree, chains: _Chains, kernels: In
     links = device_links(trace)
     at = np.searchsorted(links.rows, kernels)
     launch, operator = links.launch[at], links.operator[at]
-    around = innermost_enclosing(trace, tree, among=launch[launch >= 0])
-    by_launch = np.where(launch >= 0, chains.by_row[around[launch]], NO_CODE)
-    return np.where(by_launch >= 0, by_launch, chains.by_row[operator]).astype(np.int32)
+    chain, linked = chains.by_row[operator], np.flatnonzero(launch >= 0)
+    by_launch = chains.by_row[innermost_enclosing(trace, tree, among=launch[linked])]
+    chain[linked] = np.where(by_launch >= 0, by_launch, chain[linked])
+    return chain
 
 
 def _unbatch(trace: Trace, chains: _Chains, kernels: Int32, chain: Int32) -> tuple[Int32, Int32, Bool]:

@@ -243,9 +243,7 @@ def memory_calls(trace: Trace) -> Int32:
 def enclosing_calls(trace: Trace, event_rows: Int32) -> Int32:
     """Return int32[k]: the row of the innermost operator call around each memory event, NO_CODE if none."""
     rows = rows_of_kind(trace, Kind.CPU_OP)
-    around = innermost_enclosing(trace, build_call_tree(trace, rows), _threads_as_in(trace, rows), event_rows)[
-        event_rows
-    ]
+    around = innermost_enclosing(trace, build_call_tree(trace, rows), _threads_as_in(trace, rows), event_rows)
     is_call = (around >= 0) & operator_name_mask(trace)[trace.events.name[around]]
     calls: Int32 = np.where(is_call, around, NO_CODE).astype(np.int32)
     return calls

@@ -36,6 +36,7 @@ from torch_tb_profiler.model.trace import (
     Trace,
     distinct_codes,
     name_mask,
+    rows_mask,
 )
 from torch_tb_profiler.model.work.measured import measured_call_work
 from torch_tb_profiler.model.work.ownership import INPUT_KEYS, WorkOwners, work_owners
@@ -320,17 +321,15 @@ def is_recomputed(trace: Trace, calls: Int32) -> Bool:
     recomputed = np.zeros(len(calls), np.bool_)
     if len(tasks) == 0:
         return recomputed
-    sequence = trace.arg_int("Sequence number")
     around = enclosing_operators(trace)
-    is_task = np.zeros(len(trace), np.bool_)
-    is_task[tasks] = True
-    within = innermost_enclosing(trace, build_call_tree(trace, tasks), among=calls)[calls] >= 0
+    within = innermost_enclosing(trace, build_call_tree(trace, tasks), among=calls) >= 0
     at = calls[within]
     # Climb to the nearest operator with a number, which the task itself has, too.
-    climbing = np.flatnonzero(sequence[at] == ABSENT)
+    climbing = np.flatnonzero(trace.arg_int("Sequence number", at) == ABSENT)
     while len(climbing):
         above = around[at[climbing]]
         at[climbing] = above
-        climbing = climbing[(above >= 0) & (sequence[above] == ABSENT)]
+        climbing = climbing[(above >= 0) & (trace.arg_int("Sequence number", above) == ABSENT)]
+    is_task = rows_mask(trace, tasks)
     recomputed[within] = (at >= 0) & ~is_task[at] & (trace.arg_int("Fwd thread id", at) == 0)
     return recomputed
