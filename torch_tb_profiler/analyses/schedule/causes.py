@@ -8,6 +8,7 @@ enumerate(DataLoader) --------------|
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import IntEnum
 
 import msgspec
@@ -180,38 +181,44 @@ def thread_states(trace: Trace, thread: int) -> ThreadStates:
     at = search_sorted(times, edges, "left")
     order = np.argsort(edges, kind="stable")
     times, row = np.insert(times, at[order], edges[order]), np.insert(row, at[order], row[at[order]])
-    cause = slice_causes(trace).take(row)
-    cause[row < 0] = Cause.UNRECORDED
+    cause = np.append(slice_causes(trace), np.int8(Cause.UNRECORDED)).take(row)
     for overlay_cause, inside in overlays:
         if len(inside.starts) == 0:
             continue
         covered = np.append(_lies_within(inside, times), False)
         if overlay_cause == Cause.HOST_COMMUNICATION:
-            covered &= ~np.isin(cause, _CALLS_IN_COMMUNICATION)
+            keeps_cause = np.zeros(len(Cause), np.bool_)
+            keeps_cause[list(_CALLS_IN_COMMUNICATION)] = True
+            covered &= ~keeps_cause.take(cause)
         cause[covered] = overlay_cause
     return ThreadStates(times, row, cause)
 
 
 def split_by_state(trace: Trace, thread: Int32, begin: Int64, end: Int64) -> StateIntervals:
     """Split windows on threads (NO_CODE: on no thread) where the thread's state changes."""
-    parts: list[tuple[Int64, Int64, Int64, Int32, Int8]] = []
+    parts = [*split_threads(trace, thread, begin, end)]
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        none = np.empty(0, np.int64)
+        return StateIntervals(none, none, none, none.astype(np.int32), none.astype(np.int8))
+    columns = zip(*map(msgspec.structs.astuple, parts), strict=True)
+    return StateIntervals(*map(np.concatenate, columns))
+
+
+def split_threads(trace: Trace, thread: Int32, begin: Int64, end: Int64) -> Iterator[StateIntervals]:
+    """Yield the parts of windows as `split_by_state`, thread by thread."""
     for code in distinct_numbers(thread[end > begin]):
         mine = np.flatnonzero((thread == code) & (end > begin))
         low, high = begin[mine], end[mine]
         if code == NO_CODE:
             unknown = np.full(len(mine), NO_CODE, np.int32), np.full(len(mine), Cause.UNRECORDED, np.int8)
-            parts.append((mine, low, high, *unknown))
+            yield StateIntervals(mine, low, high, *unknown)
             continue
         states = thread_states(trace, code)
         first = search_sorted(states.times, low, "right")
         last = search_sorted(states.times, high, "left")
-        parts.append(_split(mine, low, high, first, last, states))
-    if not parts:
-        none = np.empty(0, np.int64)
-        return StateIntervals(none, none, none, none.astype(np.int32), none.astype(np.int8))
-    if len(parts) == 1:
-        return StateIntervals(*parts[0])
-    return StateIntervals(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        yield StateIntervals(*_split(mine, low, high, first, last, states))
 
 
 def _split(

@@ -18,7 +18,7 @@ from enum import IntEnum
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES, Cause, split_by_state
+from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES, Cause, split_by_state, split_threads
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
 from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted, sums_by_number
 from torch_tb_profiler.base.memo import derived, stored
@@ -255,14 +255,9 @@ def _cut_at_steps(path: CriticalPath, begins: Int64, ends: Int64) -> CriticalPat
 def host_segments(trace: Trace) -> HostSegments:
     """Return the host segments of the path, cut where their thread enters or leaves a slice."""
     path = critical_path(trace)
-    return _split_at_slices(trace, np.flatnonzero(path.kind == PathSegmentKind.HOST))
-
-
-def _split_at_slices(trace: Trace, which: Int64) -> HostSegments:
-    """Return these host segments of the path, cut where their thread enters or leaves a slice."""
-    path = critical_path(trace)
-    parts = split_by_state(trace, path.ref[which].astype(np.int32), path.begin[which], path.end[which])
-    segment = which[parts.window]
+    host = np.flatnonzero(path.kind == PathSegmentKind.HOST)
+    parts = split_by_state(trace, path.ref[host].astype(np.int32), path.begin[host], path.end[host])
+    segment = host[parts.window]
     return HostSegments(parts.row, parts.cause, path.ref[segment], parts.begin, parts.end, path.step[segment])
 
 
@@ -310,13 +305,16 @@ def path_times(trace: Trace) -> Int64:
     host = np.flatnonzero(path.kind == PathSegmentKind.HOST)
     times = np.zeros((count, len(PATH_CATEGORIES)), np.int64)
 
-    def add(segments: PathSegments | HostSegments) -> None:
-        place = segments.step * len(PATH_CATEGORIES) + segments.category
-        times[:] += sums_by_number(place, segments.end - segments.begin, times.size).reshape(times.shape)
+    def add(step: Int64, category: Int8, duration: Int64) -> None:
+        place = step * len(PATH_CATEGORIES) + category
+        times[:] += sums_by_number(place, duration, times.size).reshape(times.shape)
 
-    add(_device_segments(trace))
+    other = _device_segments(trace)
+    add(other.step, other.category, other.end - other.begin)
     for first in range(0, len(host), _SEGMENTS_AT_ONCE):
-        add(_split_at_slices(trace, host[first : first + _SEGMENTS_AT_ONCE]))
+        some = host[first : first + _SEGMENTS_AT_ONCE]
+        for parts in split_threads(trace, path.ref[some].astype(np.int32), path.begin[some], path.end[some]):
+            add(path.step[some].take(parts.window), parts.cause, parts.end - parts.begin)
     return times
 
 
