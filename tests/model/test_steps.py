@@ -36,6 +36,8 @@ def draw_launches(*counts: tuple[int, int]) -> Trace:
         (((10, 10), (10, 3), (10, 10)), [True, True, True]),  # only a last step can be cut off
         (((0, 0), (0, 0)), [True, True]),  # without a device nothing can be missing
         (((4, 4), (0, 0), (0, 0)), [True, False, False]),
+        (((20, 4), (20, 0), (20, 0)), [False, False, False]),  # the device's recording ends within the first step
+        (((20, 4), (0, 0), (0, 0)), [True, False, False]),  # nothing shows that any work is lost
         (((3, 1),), [True]),
         (((4, 4), (1, 0), (4, 4)), [True, False, True]),  # all of its work is lost, though others come after it
         (((4, 4), (0, 0), (4, 4)), [True, True, True]),  # it launches nothing

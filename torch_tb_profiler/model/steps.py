@@ -23,7 +23,10 @@ from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, Bool, Float6
 from torch_tb_profiler.model.trainer import trainer_batches
 
 MIN_COMPLETE_SHARE = 0.95
-"""Minimum share of the last step's launches with a kernel, relative to the step before, for it to be complete."""
+"""Minimum share of the last step's launches with a kernel, relative to the step before, for it to be complete.
+
+The last step is the last with device work: the recording of the device may end before that of the host.
+"""
 
 
 class Steps(msgspec.Struct, frozen=True):
@@ -225,7 +228,11 @@ def _complete_mask(counts: Int64, executed: Float64) -> Bool:
         return complete
     last = int(np.flatnonzero(counts)[-1])
     complete[last + 1 :] = False
-    if last > 0 and executed[last] < MIN_COMPLETE_SHARE * executed[last - 1]:
+    if last > 0:
+        usual = executed[last - 1]
+    else:  # no step before shows how many launches have no kernel: assume none if all work of a later one is lost
+        usual = float((executed[1:] == 0).any())
+    if executed[last] < MIN_COMPLETE_SHARE * usual:
         complete[last] = False
     return complete
 

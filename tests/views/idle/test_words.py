@@ -177,6 +177,14 @@ def test_devices_and_streams_are_named_where_there_are_several() -> None:
     assert sentences_of(picture, device=1, stream=8)[0].startswith("Stream 8 of GPU 1 is idle")
 
 
+def test_nothing_is_explained_by_launches_where_none_is_recorded() -> None:
+    queued = "gpu0 kernel gemm 100 100 stream=7\ngpu0 kernel gemm 5 95 stream=7"
+    alone = ask(draw(queued), "idle")
+    assert alone["explained"] is None and "The recorded launches" not in words(alone["limits"])
+    launched = ask(draw(f"host cuda_runtime cudaLaunchKernel 0 1 correlation=1\n{queued} correlation=1"), "idle")
+    assert launched["explained"] == 1 and "The recorded launches" in words(launched["limits"])
+
+
 def test_the_explanation_says_that_the_host_is_not_recorded() -> None:
     _, explanation = sentences_of("gpu0 kernel a 0 10 stream=7\ngpu0 kernel b 50 10 stream=7")
     assert "the profiler didn't record the host" in explanation

@@ -203,6 +203,13 @@ CLAIMS = [
         stalling(0),
     ),
     Claim(
+        "Nothing stands out in the device work alone: {reason}.",
+        "Nothing stands out in the device work alone: the profiler didn't record the host; ",
+        ask("gpu0 kernel gemm 0 400 stream=7"),
+        "the host was recorded, so that what it could do better is known",
+        ask("gpu0 kernel gemm 0 400 stream=7\nhost cpu_op aten::mm 0 400"),
+    ),
+    Claim(
         "{device} idle for {share}; what the host does then isn't recorded.",
         r"The device is idle for 50% of the trace; what the host does then isn't recorded\.",
         ask("gpu0 kernel gemm 0 100 stream=7\ngpu0 kernel gemm 300 100 stream=7"),

@@ -61,7 +61,7 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
     all_steps = _steps(trace, device_step_times(trace, device, params.stream))
     counted = [step for step, counts in zip(all_steps, table.counted.tolist(), strict=True) if counts]
     gains = idle_gains(trace, table)
-    pace = launch_pace(trace, device)
+    pace, explained = launch_pace(trace, device), _explained_share(trace)
     payload = IdlePayload(
         headline=(),
         explanation=(),
@@ -89,9 +89,9 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         launch_bound=pace.launch_bound,
         launch_ns=pace.launch_ns,
         item_ns=pace.item_ns,
-        explained=schedule(trace).explained_share,
+        explained=explained,
         clock_shift_ns=clock_shift_ns(trace),
-        limits=words.limits(schedule(trace).explained_share, clock_shift_ns(trace), _communicates(trace)),
+        limits=words.limits(explained, clock_shift_ns(trace), _communicates(trace)),
         reasons=reason_texts(_reasons(trace)),
         step_noun=step_noun(trace),
     )
@@ -283,6 +283,12 @@ def _streams(trace: Trace) -> list[IdleStream]:
 def _communicates(trace: Trace) -> bool:
     """Return whether the rank communicates, so that it may wait for others."""
     return bool(is_communication_kernel(trace).any()) or len(host_communication_calls(trace)) > 0
+
+
+def _explained_share(trace: Trace) -> float | None:
+    """Return the share of the device work whose start launches and syncs explain, None without any launch."""
+    recorded = schedule(trace)
+    return recorded.explained_share if (recorded.items.call >= 0).any() else None
 
 
 def _reasons(trace: Trace) -> dict[str, str | Text]:

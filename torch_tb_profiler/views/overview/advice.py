@@ -195,11 +195,18 @@ def savings_note(
     )
 
 
-def no_advice_sentence(average: Average | None, reason: str | None, kind: str | None, noun: str = "step") -> Text:
+def no_advice_sentence(
+    average: Average | None,
+    reason: str | None,
+    kind: str | None,
+    noun: str = "step",
+    missing_host: str | None = None,
+) -> Text:
     """Say why there is no advice. Where a device is idle or waits, that doesn't mean that nothing can be done.
 
-    kind  of the devices, None where no device work is recorded
-    noun  what a step is, see `steps.step_noun`
+    kind          of the devices, None where no device work is recorded
+    noun          what a step is, see `steps.step_noun`
+    missing_host  why nothing is known about the host, which most advice is about
     """
     if reason is not None:
         return text("No advice: {reason}.", reason=reason)
@@ -207,6 +214,8 @@ def no_advice_sentence(average: Average | None, reason: str | None, kind: str | 
         return text("No advice: there is no complete {noun}.", noun=noun)
     if average.duration_ns <= 0:
         return text("No advice: no time passes in {noun}s.", noun=noun)
+    if missing_host is not None:
+        return text("Nothing stands out in the device work alone: {reason}.", reason=missing_host)
     busy = sum(getattr(average.categories, name) or 0.0 for name in BUSY_CATEGORIES) / average.duration_ns
     # What little each rank of several saves may add up, as the copies of all stages of a pipeline do.
     where = " on this rank" if average.categories.communication else ""

@@ -18,7 +18,7 @@ from torch_tb_profiler.analyses.roofline.utilization import utilization
 from torch_tb_profiler.analyses.schedule.path import bottleneck_times, unexplained_sync_ns
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
 from torch_tb_profiler.analyses.serving.advice import serving_advice
-from torch_tb_profiler.analyses.shared.breakdown import breakdown
+from torch_tb_profiler.analyses.shared.breakdown import breakdown, missing_host_reason
 from torch_tb_profiler.analyses.shared.utilization import utilizations
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.grammar import share_base
@@ -30,7 +30,7 @@ from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.schedule.unrecorded_waits import has_unlinked_communication, has_unrecorded_waits
-from torch_tb_profiler.model.steps import step_noun, steps
+from torch_tb_profiler.model.steps import has_host_events, step_noun, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.roofline import device_peaks
 from torch_tb_profiler.view import NoParams, RankView, Tab, TraceView, View
@@ -129,7 +129,8 @@ def _no_advice(trace: Trace, average: Average | None, kind: str | None) -> Text:
     reason = no_advice_reason(trace)
     if reason is None and serving_advice(trace):
         return no_iteration_advice_sentence()
-    return no_advice_sentence(average, reason, kind, step_noun(trace))
+    missing_host = None if has_host_events(trace) else missing_host_reason(trace)
+    return no_advice_sentence(average, reason, kind, step_noun(trace), missing_host)
 
 
 def build_preview(trace: Trace, params: NoParams) -> Overview:
