@@ -123,9 +123,10 @@ static void check_moments(const Recorded *given, const Network *made, const Netw
 // The work saved before moments, with a number that isn't an operation now and then.
 static void check_saved(const Recorded *given, Network *made) {
     const uint64_t lengths[] = {given->operations, made->stalls, made->finals};
-    int64_t *excess = draw_numbers(given->operations, 1000), *totals = room_for(given->operations + 1, 8);
-    for (uint64_t i = 0; i < given->operations; i++) excess[i] -= 500;
-    job_excess(excess, given->bounds, given->ranks, totals);
+    int64_t *work = draw_numbers(given->operations, 1000), *typical = draw_numbers(given->operations, 1000);
+    int64_t *excess = zeros(given->operations), *totals = room_for(given->operations + 1, 8);
+    for (uint64_t i = 0; i < given->operations; i++) excess[i] = work[i] - typical[i];
+    job_excess(work, typical, given->bounds, given->ranks, totals);
     expect(totals[given->operations] == 0);
     for (int kind = 0; kind < 3; kind++) {
         int64_t *saved = room_for(lengths[kind], 8);
@@ -149,7 +150,7 @@ static void check_saved(const Recorded *given, Network *made) {
         }
         free(saved);
     }
-    free(excess), free(totals);
+    free(work), free(typical), free(excess), free(totals);
 }
 
 static bool check_network(void) {

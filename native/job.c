@@ -38,7 +38,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 10, LANES = 8 };
+enum { ABI = 11, LANES = 8 };
 
 API uint32_t job_abi(void) { return ABI; }
 
@@ -352,12 +352,15 @@ API void job_network(const Recorded *given, const NetworkRoom *room, Network *ma
     end_reading();
 }
 
-// Adds up `excess` over the operations of each rank, in order; totals[operations] is 0.
-API void job_excess(const int64_t *excess, const int64_t *bounds, size_t ranks, int64_t *totals) {
+// Adds up what the operations of each rank take longer than is typical, in order; totals[operations] is 0.
+API void job_excess(
+    const int64_t *work, const int64_t *typical, const int64_t *bounds, size_t ranks, int64_t *totals
+) {
     begin_reading();
     for (size_t rank = 0; rank < ranks; rank++) {
         int64_t total = 0;
-        for (int64_t i = bounds[rank]; i < bounds[rank + 1]; i++) totals[i] = total = add(total, excess[i]);
+        for (int64_t i = bounds[rank]; i < bounds[rank + 1]; i++) 
+            totals[i] = total = add(total, (int64_t)((uint64_t)work[i] - (uint64_t)typical[i]));
     }
     totals[bounds[ranks]] = 0;
     end_reading();

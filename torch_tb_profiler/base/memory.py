@@ -49,7 +49,7 @@ def recycle_small_arrays(kept_bytes: int = 1 << 26) -> None:
 
 
 # From malloc.h of glibc; other C libraries have no such options.
-_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
+_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -2, -3, -8
 _MAX_INT = (1 << 31) - 1
 _RECYCLED_BYTES = 1 << 30
 """Size from which a block is a mapping of its own while freed memory is kept."""
@@ -84,6 +84,12 @@ def recycle_memory() -> None:
         libc.mallopt(_M_TRIM_THRESHOLD, _MAX_INT)
         libc.mallopt(_M_TOP_PAD, 1 << 26)
         _recycles = _is_recycling = True
+
+
+def share_memory() -> None:
+    """Let threads that start from now on take what others have freed (glibc), each of which would have its own."""
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
+        libc.mallopt(_M_ARENA_MAX, 1)
 
 
 _MADV_POPULATE_WRITE = 23

@@ -284,7 +284,7 @@ def _load(
 
     with ThreadPoolExecutor(_READ_AHEAD_THREADS, thread_name_prefix="profiler-read") as threads:
         _submit(threads, _import_tabs, request.alone)  # while compiled code reads
-        thread_loan = lend_threads(threads if _available_cores() > 1 else None)
+        thread_loan = lend_threads(threads if available_cores() > 1 else None)
         preview_name = preview_key(entry_key(request.id, request.catalog))
         preview = receive_preview(partial(cache.save_trace, preview_name))
         with thread_loan, preview:
@@ -388,7 +388,7 @@ def _open_joined(location: Location, paths: Sequence[str]) -> BinaryIO:
     return cast(BinaryIO, JoinedFiles([partial(location.open, path) for path in paths]))
 
 
-def _available_cores() -> int:
+def available_cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import msgspec
@@ -32,6 +33,7 @@ from torch_tb_profiler.analyses.distributed.work_windows import work_windows
 from torch_tb_profiler.analyses.shared.grouping import count_pairs, dense_codes, group, stable_order
 from torch_tb_profiler.base import intervals
 from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number, search_sorted, sums_by_number
+from torch_tb_profiler.base.beside import work_beside
 from torch_tb_profiler.base.compiled import column_functions, use_column_functions
 from torch_tb_profiler.ingest.compiled import ABSENT
 from torch_tb_profiler.model.kinds import event_ends, event_intervals, event_spans
@@ -232,6 +234,22 @@ def test_answers_about_jobs_are_the_same_bytes(
     use_replay_functions(functions.replay._replace(prepare=prepare))
     assert msgspec.json.encode(build(Members(random_members(seed)), NoParams())) == in_python
     assert prepared and prepared[0] > 0
+    with ThreadPoolExecutor(4) as threads, work_beside(threads):
+        assert msgspec.json.encode(build(Members(random_members(seed)), NoParams())) == in_python
+
+
+def test_replays_beside_each_other_have_rows_of_their_own(functions: JobFunctions) -> None:
+    comparison = compare_members(Members(large_job(64, 30)))
+    work = work_windows(comparison.job)
+    use_replay_functions(functions.replay)
+    job = replay.JobReplay(comparison.job, comparison.matching, comparison.split, work)
+    rng = np.random.default_rng(0)
+    scenarios = [replay.ReplayScenarios(rng.random((64, 8)) < 0.5) for _ in range(40)]
+    in_turn = [job.replay(each, work).earlier for each in scenarios]
+    with ThreadPoolExecutor(4) as threads:
+        beside = threads.map(lambda each: job.replay(each, work).earlier, scenarios)
+        assert all(np.array_equal(*each) for each in zip(in_turn, beside, strict=True))
+    assert any(earlier.any() for earlier in in_turn)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -363,13 +381,13 @@ def test_jobs_whose_columns_name_what_is_not_there_do_not_reach_it(functions: Jo
             functions.replay.prepare(job._replace(**changed))
     with pytest.raises(ValueError, match="shape"):
         functions.replay.prepare(job)(np.array([[True], [False]]), None, [one, none, one])
-    saved = functions.replay.saved(one + 7, one + 1, job)
+    saved = functions.replay.saved(one + 9, one + 2, one + 1, job)
     assert [each.tolist() for each in saved] == [[0], [], [0]]  # until the operation, and since it
     before = job._replace(since=(first - 1, nobody, first))
-    assert functions.replay.saved(one + 7, one + 1, before)[0].tolist() == [7]
+    assert functions.replay.saved(one + 9, one + 2, one + 1, before)[0].tolist() == [7]
     for until in (first + 1, first - 2):
         with pytest.raises(ValueError, match="a moment"):
-            functions.replay.saved(one, one + 1, job._replace(until=(until, nobody, first)))
+            functions.replay.saved(one, one, one + 1, job._replace(until=(until, nobody, first)))
     for counts in (one, one + 2, np.array([2, -1])):
         with pytest.raises(ValueError, match="operations of the ranks"):
-            functions.replay.saved(one, counts, job)
+            functions.replay.saved(one, one, counts, job)

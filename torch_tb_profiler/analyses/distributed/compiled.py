@@ -71,12 +71,13 @@ class ReplayFunctions(NamedTuple):
     """Functions in C with the results of those in Python.
 
     network  `network.build_network`
-    saved    (excess of each operation, operations of each rank, columns) -> work saved before moments
+    saved    (work of each operation, what is typical, operations of each rank, columns) -> what is saved before
+             moments
     prepare  checks columns once -> the function that replays them
     """
 
     network: Callable[[RecordedOperations], ReplayColumns]
-    saved: Callable[[Int64, Int64, ReplayColumns], list[Int64]]
+    saved: Callable[[Int64, Int64, Int64, ReplayColumns], list[Int64]]
     prepare: Callable[[ReplayColumns], Replay]
 
 

@@ -36,7 +36,8 @@ from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, work_windows
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, group, positions_by_value
 from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number, median, sums_by_number
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int64
+from torch_tb_profiler.base.beside import start_beside
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int32, Int64
 
 MAX_REPLAYED_RANKS = 24
 """Number of ranks, those that work longest beyond the typical time, whose cost is computed; the others cost 0."""
@@ -124,10 +125,10 @@ class StragglerCosts(msgspec.Struct, frozen=True):
 def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit) -> StragglerCosts:
     """Compute what every rank's lateness costs; all 0 if nothing was compared."""
     all_work, ranks = work_windows(job), len(job.sources)
+    replayed_job = start_beside(lambda: JobReplay(job, matching, split, all_work))
     work = without_odd_steps(job, all_work)
     member = select(job.table.member, work.rows)
-    longer_work = work.excess
-    net, positive = (sums_by_number(member, each, ranks) for each in (longer_work, np.maximum(longer_work, 0)))
+    net, positive = _excess_by_rank(member, work, ranks)
     replayed = np.argsort(-positive, kind="stable")[:MAX_REPLAYED_RANKS].tolist()
     sets = [*_late_hosts(job, net), *_largest_sets(net, ranks)]
     excess = _transfer_excess(job, matching, split)
@@ -149,8 +150,11 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     saving[:, -3] = np.where(examples >= 0, split.transfer[examples], 0)
     saving[:, -2], saving[:, -1] = absent, _absent_limit(matching, split)
     saving[~typical_job_steps(job)[job.table.step[examples]] & (examples >= 0)] = 0
-    network = JobReplay(job, matching, split, work)
+    never_late = _without_lateness_at_times(job, all_work)
+    network = replayed_job()
+    savings = start_beside(lambda: (_saving(network, never_late), _saving(network, even_split(job, work))))
     result = network.replay(ReplayScenarios(typical, saving), work)
+    at_times, even = savings()
     left_out = {job.steps[code] for code in np.flatnonzero(~typical_job_steps(job)[:-1]).tolist()}
     names = [source.summary.steps.names for source in job.sources]
     counts = [max(sum(name not in left_out for name in each) if left_out else len(each), 1) for each in names]
@@ -169,8 +173,8 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
             for column, (members, host) in enumerate(sets, len(replayed))
         ),
         earliest=earlier[:, : len(groups)].max(axis=1, initial=0.0),
-        at_times=_saving(network, _without_lateness_at_times(job, all_work)) / steps,
-        even_split=_saving(network, even_split(job, work)) / steps,
+        at_times=at_times / steps,
+        even_split=even / steps,
         transfers=_cost_to_others(earlier[:, -3], ()) if all_held else None,
         slow_links=_merge_links(
             [
@@ -184,6 +188,13 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
         work=work,
         all_work=all_work,
     )
+
+
+def _excess_by_rank(member: Int32, work: WorkWindows, ranks: int) -> tuple[Int64, Int64]:
+    """Return int64[ranks], the ns that each rank works longer than is typical: in all, and where it does."""
+    excess = work.excess
+    net = sums_by_number(member, excess, ranks)
+    return net, sums_by_number(member, np.maximum(excess, 0, out=excess), ranks)
 
 
 def _saving(network: JobReplay, work: WorkWindows) -> float:
@@ -208,8 +219,10 @@ def _without_lateness_at_times(job: DistributedJob, work: WorkWindows) -> WorkWi
     late[(late <= MIN_LATE_SHARE * length[:, :-1]) | ~counted] = 0
     ratio = np.zeros_like(length)
     ratio[:, :-1] = np.divide(late, excess, out=np.zeros_like(late), where=excess > 0)
-    typical: Int64 = (work.work - ratio[member, step] * longer.excess).astype(np.int64)
-    return msgspec.structs.replace(work, typical=typical)
+    typical = ratio[member, step]
+    typical *= longer.excess
+    np.subtract(work.work, typical, out=typical)
+    return msgspec.structs.replace(work, typical=typical.astype(np.int64))
 
 
 def _cost_to_others(earlier: Float64, members: Sequence[int]) -> float:

@@ -16,6 +16,7 @@ from torch_tb_profiler.analyses.distributed.matching import match_collectives
 from torch_tb_profiler.analyses.distributed.operations import select
 from torch_tb_profiler.analyses.distributed.rank_summary import RANK_STEP
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
+from torch_tb_profiler.base.arrays import sums_by_number
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int64
 
@@ -158,8 +159,8 @@ def sums_by_step(job: DistributedJob, work: WorkWindows, values: Int64) -> Float
     width = len(job.steps) + 1
     cell = member.astype(np.int64) * width
     cell += step if step.min(initial=0) >= 0 else np.where(step == NO_CODE, width - 1, step)
-    sums = np.bincount(cell, values, len(job.sources) * width)  # `add.at` is far slower
-    return sums.astype(np.float64).reshape(-1, width)  # without values they are integers
+    sums = sums_by_number(cell, values, len(job.sources) * width)
+    return sums.astype(np.float64).reshape(-1, width)
 
 
 def is_late_in_most_steps(job: DistributedJob, work: WorkWindows, members: tuple[int, ...]) -> bool:

@@ -58,15 +58,17 @@ def ordinals(backwards: Bool, *keys: npt.NDArray[Any]) -> Int64:
     which, count = dense_codes(*keys)
     if count == len(which):
         return np.where(backwards, -1, 0)
-    size = np.bincount(which, minlength=count)
     if functions := column_functions(len(which)):
         ordinal = functions.ordinals(which, count)
     else:
+        size = np.bincount(which, minlength=count)
         begin = np.cumsum(size) - size
         order = np.argsort(which, kind="stable")
         ordinal = np.empty(len(which), np.int64)
         ordinal[order] = np.arange(len(which)) - begin[which[order]]
-    return np.where(backwards, ordinal - size[which], ordinal)
+    if not backwards.any():
+        return ordinal
+    return np.where(backwards, ordinal - np.bincount(which, minlength=count)[which], ordinal)
 
 
 def match_by_order(job: DistributedJob, rows: Int64, block: Int64) -> tuple[Int64, Int64, Bool]:

@@ -144,6 +144,7 @@ class JobReplay:
         bounds = self._network.bounds, self._network.stall_bounds, np.array([0, len(self._network.member[2])])
         parts = (self._network.member, self._network.stalls, self._network.until, self._network.since, bounds)
         self._reached, self._stalled, self._end = (_Moments(*each) for each in zip(*parts, strict=True))
+        self._unchanged = self._replay_nothing()
 
     def replay(self, scenarios: ReplayScenarios, work: WorkWindows) -> ReplayResult:
         """Replay all scenarios, a batch of them at once.
@@ -153,7 +154,7 @@ class JobReplay:
 
         work  the windows that the job was made of, perhaps with another typical work
         """
-        saved = self._saved(work.excess)
+        saved = self._saved(work)
         starts = range(0, max(scenarios.typical.shape[1], 1), _SCENARIOS_PER_BATCH)
         parts = [
             self._run(_select(scenarios, slice(first, first + _SCENARIOS_PER_BATCH)), saved) for first in starts
@@ -166,18 +167,18 @@ class JobReplay:
             )
         )
 
-    @cached_property
-    def _unchanged(self) -> ReplayResult:
+    def _replay_nothing(self) -> ReplayResult:
         """Return the replay in which no rank works as long as is typical, so that no excess counts."""
         nobody = ReplayScenarios(np.zeros((self.ranks, 1), np.bool_))
-        moments = self._reached, self._stalled, self._end
-        return self._run(nobody, [np.zeros(len(each.member), np.int64) for each in moments])
+        counts = [len(each.member) for each in (self._reached, self._stalled, self._end)]
+        nothing = np.zeros(max(counts), np.int64)
+        return self._run(nobody, [nothing[:count] for count in counts])
 
-    def _saved(self, excess: Int64) -> list[Int64]:
-        """Return the ns of work saved before each of the three kinds of moments, by each operation's excess."""
+    def _saved(self, work: WorkWindows) -> list[Int64]:
+        """Return the ns of work saved before each of the three kinds of moments."""
         if (functions := replay_functions()) is not None:
-            return functions.saved(excess, self._counts, self._network)
-        excess = _cumulative_excess(excess, self._counts)
+            return functions.saved(work.work, work.typical, self._counts, self._network)
+        excess = _cumulative_excess(work.excess, self._counts)
         return [moments.saved(excess) for moments in (self._reached, self._stalled, self._end)]
 
     @cached_property

@@ -19,6 +19,7 @@ from torch_tb_profiler.analyses.distributed.operations import select
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.base.arrays import sums_by_number
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.trace import Float64, Int64
 
@@ -57,13 +58,17 @@ def even_split(job: DistributedJob, work: WorkWindows) -> WorkWindows:
     the steps.
     """
     member, step = (select(column, work.rows) for column in (job.table.member, job.table.step))
-    windows = group(work.window)
-    means = windows.sums(work.work) / windows.counts
-    deviation = work.work - means[windows.which]
-    nth = ordinals(np.zeros(len(work.rows), np.bool_), member, step)
-    same = group(member, nth)
-    mean_deviation = np.bincount(same.which, deviation, len(same)) / np.maximum(same.counts, 1)
-    typical: Int64 = np.maximum(work.work - mean_deviation[same.which], 0).astype(np.int64)
+    same = group(member, ordinals(np.zeros(len(work.rows), np.bool_), member, step))
+    windows = int(work.window.max(initial=-1)) + 1
+    counts = np.bincount(work.window, minlength=windows)
+    means = sums_by_number(work.window, work.work, windows) / np.maximum(counts, 1)
+    # In place, as few copies of a large job's columns as can be.
+    times = means[work.window]
+    np.subtract(work.work, times, out=times)
+    mean_deviation = np.bincount(same.which, times, len(same)) / np.maximum(same.counts, 1)
+    mean_deviation.take(same.which, out=times, mode="clip")
+    np.subtract(work.work, times, out=times)
+    typical: Int64 = np.maximum(times, 0, out=times).astype(np.int64)
     return msgspec.structs.replace(work, typical=typical)
 
 

@@ -58,6 +58,8 @@ def group(*keys: Int32 | Int64) -> Groups:
     else:
         first = np.empty(count, np.int64)
         first[which[::-1]] = np.arange(len(which))[::-1]  # the last write wins: the first call
+    if (first[:-1] < first[1:]).all():
+        return Groups(which, first)
     order = np.argsort(first, kind="stable")
     rank = np.empty(count, np.int64)
     rank[order] = np.arange(count)
@@ -87,7 +89,8 @@ def dense_codes(*keys: Int32 | Int64) -> tuple[Int64, int]:
         if times > 1:
             which *= times
             which += more
-            which, count = _dense(which)
+            del more  # long columns of a large job are at once in few copies
+            which, count = _dense(which, in_place=True)
     return which, count
 
 
@@ -110,8 +113,8 @@ def stable_order(key: Int32 | Int64) -> Int64:
     return np.argsort(narrow, kind="stable")
 
 
-def _dense(key: Int32 | Int64) -> tuple[Int64, int]:
-    """Return (codes 0..c-1 in the order of one key, c)."""
+def _dense(key: Int32 | Int64, in_place: bool = False) -> tuple[Int64, int]:
+    """Return (codes 0..c-1 in the order of one key, c); with `in_place` they may replace a key of int64."""
     if len(key) == 0:
         return np.empty(0, np.int64), 0
     low, high = int(key.min()), int(key.max())
@@ -119,7 +122,7 @@ def _dense(key: Int32 | Int64) -> tuple[Int64, int]:
         return np.zeros(len(key), np.int64), 1
     if high - low <= 4 * len(key) + 1024:
         # Codes are nearly dense already: a table is several times faster than sorting.
-        shifted = np.subtract(key, low, dtype=np.int64)
+        shifted = np.subtract(key, low, out=key if in_place else None, dtype=np.int64)
         if functions := column_functions(len(key)):
             return shifted, functions.dense(shifted, high - low + 1)
         seen = np.zeros(high - low + 1, np.bool_)

@@ -7,14 +7,22 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from torch_tb_profiler.base.beside import work_beside
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.memory import allow_huge_pages, populate_memory, recycle_memory, release_memory
+from torch_tb_profiler.base.memory import (
+    allow_huge_pages,
+    populate_memory,
+    recycle_memory,
+    release_memory,
+    share_memory,
+)
 from torch_tb_profiler.discovery import ListedFile, ListedRun, Span, Worker
 from torch_tb_profiler.discovery.origin_files import is_metrics_file
 from torch_tb_profiler.ingest.runtime import without_gc
@@ -45,6 +53,9 @@ TracePayload = Callable[[TraceView[Any, Any], msgspec.Struct, Target, bool], tup
 
 MIN_CACHED_MEMBERS = 64
 """Members from which on answers about a whole job are cached; those about fewer are built within 0.1 s."""
+
+_THREADS_BESIDE = 4
+"""As many as may wait for each other while a large job is compared."""
 
 _COMPARED_BYTES = 2
 """For each byte that is read of its ranks, comparing a large job takes more than this many at once."""
@@ -207,14 +218,20 @@ class RunAnswers:
         if members < MIN_CACHED_MEMBERS:
             yield
             return
-        from torch_tb_profiler.session.jobs import enable_job_functions
+        from torch_tb_profiler.session.jobs import available_cores, enable_job_functions
 
         enable_job_functions()
         allow_huge_pages(False)
         recycle_memory()  # the C library would return each column of a large job to the system, page by page
+        if self._files.own_process:
+            share_memory()
         try:
             # Summaries are many small objects, none of which is garbage.
-            with without_gc():
+            with (
+                without_gc(),
+                ThreadPoolExecutor(_THREADS_BESIDE, "profiler-compare") as threads,
+                work_beside(threads if available_cores() > 1 else None),
+            ):
                 yield
                 if self._files.own_process:
                     gc.freeze()  # a command ends soon: a search through all of them would find nothing

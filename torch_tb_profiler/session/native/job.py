@@ -37,7 +37,7 @@ _FIRST_SLOTS = 2**16
 LIBRARY = CompiledLibrary(
     "job",
     "job",
-    10,
+    11,
     {
         "job_abi": (ctypes.c_uint32,),
         "job_say_crash": (None, ctypes.c_char_p),
@@ -64,7 +64,7 @@ LIBRARY = CompiledLibrary(
         "job_covered": (None, _POINTER, _POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER),
         "job_totals": (ctypes.c_bool, *(_POINTER, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER, _POINTER)),
         "job_network": (None, _POINTER, _POINTER, _POINTER),
-        "job_excess": (None, _POINTER, _POINTER, _SIZE, _POINTER),
+        "job_excess": (None, _POINTER, _POINTER, _POINTER, _SIZE, _POINTER),
         "job_saved": (ctypes.c_bool, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER),
         "job_slots": (ctypes.c_int64, *[_POINTER] * 4),
         "job_replay": (None, _POINTER, _POINTER, _SIZE),
@@ -285,19 +285,20 @@ class _Functions:
     def build_network(self, operations: RecordedOperations) -> ReplayColumns:
         return build_network(self._library, operations)
 
-    def sum_excess(self, excess: Int64, counts: Int64, columns: ReplayColumns) -> list[Int64]:
-        excess, bounds = _checked(excess, np.int64, len(excess)), np.zeros(len(counts) + 1, np.int64)
+    def sum_excess(self, work: Int64, typical: Int64, counts: Int64, columns: ReplayColumns) -> list[Int64]:
+        work, typical = (_checked(each, np.int64, len(work)) for each in (work, typical))
+        bounds = np.zeros(len(counts) + 1, np.int64)
         np.cumsum(counts, out=bounds[1:])
-        if counts.min(initial=0) < 0 or bounds[-1] != len(excess):
-            raise ValueError(f"the operations of the ranks are not the {len(excess)} that there are")
-        totals, found = np.empty(len(excess) + 1, np.int64), []
-        self._library.job_excess(_address(excess), _address(bounds), len(counts), _address(totals))
+        if counts.min(initial=0) < 0 or bounds[-1] != len(work):
+            raise ValueError(f"the operations of the ranks are not the {len(work)} that there are")
+        totals, found = np.empty(len(work) + 1, np.int64), []
+        self._library.job_excess(*map(_address, (work, typical, bounds)), len(counts), _address(totals))
         for each in zip(columns.until, columns.since, strict=True):
             until, since = (_checked(column, np.int32, len(each[0])) for column in each)
             saved = np.empty(len(until), np.int64)
             places = _address(until), _address(since), len(until), _address(saved)
-            if not self._library.job_saved(_address(totals), len(excess), *places):
-                raise ValueError(f"a moment is not among the {len(excess)} operations that there are")
+            if not self._library.job_saved(_address(totals), len(work), *places):
+                raise ValueError(f"a moment is not among the {len(work)} operations that there are")
             found.append(saved)
         return found
 
@@ -394,7 +395,7 @@ class _JobInC:
         self._job.slot = _address(slot)
         if self._slots < stalls:
             self._moments = [(member, slot.take(stall)) for member, stall in self._moments]
-        self._room: dict[int, list[Int64]] = {}
+        self._rooms: dict[int, list[list[Int64]]] = {}
 
     def _find_slots(self) -> tuple[Int32, int]:
         """Return (int32[stalls + 1] the row of each stall's times, the last for none; the rows before it).
@@ -441,12 +442,16 @@ class _JobInC:
             for (member, stall), each in zip(self._moments, saved, strict=True)
             for column in (member, stall, _checked(each, np.int64, len(member)))
         ]
-        if lanes not in self._room:  # each replay writes all rows but the last before it reads them
-            self._room[lanes] = [np.zeros((rows + 1, lanes), np.int64) for rows in (self._runs, self._slots)]
-        results = [*(np.zeros((self._ranks, lanes), np.int64) for _ in range(2)), *self._room[lanes]]
+        free = self._rooms.setdefault(lanes, [])  # each replay writes all rows but the last before it reads them
+        try:
+            room = free.pop()
+        except IndexError:  # other threads use what there was
+            room = [np.zeros((rows + 1, lanes), np.int64) for rows in (self._runs, self._slots)]
+        results = [*(np.zeros((self._ranks, lanes), np.int64) for _ in range(2)), *room]
         addresses = map(_address, (*moments, typical))
         scenarios = _Scenarios(*addresses, None if saving is None else _address(saving), *map(_address, results))
         self._library.job_replay(ctypes.byref(self._job), ctypes.byref(scenarios), lanes)
+        free.append(room)
         return results[0], results[1]
 
 

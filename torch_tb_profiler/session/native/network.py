@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,12 +84,14 @@ def build_network(library: Any, operations: RecordedOperations) -> ReplayColumns
         *(np.empty(most, np.int32), np.empty(most, np.int64), np.empty(4 * most, np.int64)),
         *(np.empty(tile, np.int32) for _ in range(3)),
     ]
+    # Most of these stays empty, and would take recycled memory from other columns.
+    bounds_room = np.frombuffer(mmap.mmap(-1, 4 * 8 * (count + 1)), np.int64).reshape(4, count + 1)
     replay = ReplayColumns(
         ranks=ranks,
-        bounds=np.empty(count + 1, np.int64),
-        stall_bounds=np.empty(count + 1, np.int64),
-        run_begins=np.empty(count, np.int64),
-        number=np.empty(count, np.int64),
+        bounds=bounds_room[0],
+        stall_bounds=bounds_room[1],
+        run_begins=bounds_room[2],
+        number=bounds_room[3],
         previous=np.empty(count, np.int32),
         slack=np.empty(count, np.int64),
         gap=np.empty(count, np.int64),

@@ -22,6 +22,7 @@ from torch_tb_profiler.analyses.distributed.stragglers import (
 )
 from torch_tb_profiler.analyses.distributed.totals import WorkerTotal, worker_totals
 from torch_tb_profiler.analyses.distributed.verdict import StragglerVerdict, judge_ranks
+from torch_tb_profiler.base.beside import start_beside
 from torch_tb_profiler.base.grammar import agree, plural
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.patterns import lazy_regex
@@ -80,8 +81,10 @@ class StragglerJudgment(msgspec.Struct, frozen=True):
 @derived
 def judge_members(members: Members[RankSummary]) -> StragglerJudgment:
     """Find the stragglers among the members that are ready."""
-    comparison, cost = compare_members(members), member_costs(members)
-    rows, totals = stragglers(comparison, cost), worker_totals(comparison)
+    comparison = compare_members(members)
+    sums = start_beside(lambda: worker_totals(comparison))
+    cost = member_costs(members)
+    rows, totals = stragglers(comparison, cost), sums()
     # Of ranks that are late together none costs anything alone: without it, the others are as late.
     together = max(cost.sets, key=lambda suspect: suspect.cost).members if cost.sets else ()
     late = [row.member for row in rows if row.cost > 0 or row.member in together]
