@@ -24,6 +24,7 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.cli import main
 from torch_tb_profiler.summary import MAX_BYTES, VERSION, Summary, as_json, as_markdown, schema, summarize
+from torch_tb_profiler.training.trace_ready import advice_line
 from torch_tb_profiler.views._shared.text import plain
 
 JOB = "simulated_8_h100_late_rank"
@@ -278,3 +279,22 @@ def test_processes_that_do_not_communicate_may_share_a_device(tmp_path: Path) ->
     assert "- 1 to 3 devices, as processes may share one: kernels run for " in as_markdown(
         ttp.open(str(tmp_path)).run().summary()
     )
+
+
+@pytest.mark.parametrize(
+    ("step", "end", "says"),
+    [
+        ("host cpu_op aten::sort {} 900", None, "Nothing stands out: no known fix would save 2% or more"),
+        (
+            "host user_annotation enumerate(DataLoader)#_It.__next__ {} 900",
+            None,
+            "Start here: Load data in worker ",
+        ),
+        ("host cpu_op aten::sort {} 900", -25, "No advice: the file is truncated"),
+    ],
+)
+def test_nothing_stands_out_only_where_all_is_known(step: str, end: int | None, says: str, tmp_path: Path) -> None:
+    lines = [f"host user_annotation ProfilerStep#{n} {1000 * n} 1000\n{step.format(1000 * n)}" for n in range(4)]
+    content = document([event(line) for line in "\n".join(lines).splitlines()])
+    (tmp_path / "w.1.pt.trace.json").write_bytes(content[:end])
+    assert advice_line(ttp.open(str(tmp_path)).run().summary()).startswith(says)

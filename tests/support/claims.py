@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import NamedTuple
 
 from tests.support.random_jobs.surfaces import found_texts
@@ -30,7 +30,7 @@ class Claim(NamedTuple):
     other: ReadSentences
 
 
-def templates_of(module: ModuleType) -> Iterator[str]:
+def templates_of(module: ModuleType | SimpleNamespace) -> Iterator[str]:
     """Yield every template of a module: what `text` is called with, what `template` is set to, those of tables.
 
     A table is a dictionary or a tuple of the module; its texts with a part to fill in are templates. A sentence

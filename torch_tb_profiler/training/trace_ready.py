@@ -96,7 +96,7 @@ class Handler:
         summary = _summarize(path)
         yield summary.headline[0] if summary.headline else summary.reasons.get("step", "No steps were recorded.")
         yield _step_line(summary)
-        yield _advice_line(summary)
+        yield advice_line(summary)
         yield f"For details: tensorboard --logdir {self.folder}"
 
 
@@ -157,8 +157,9 @@ def _step_line(summary: Summary) -> str:
     return f"{capitalize(summary.step.share_base)} takes {format_duration(summary.step.mean_ns)}: {shown}"
 
 
-def _advice_line(summary: Summary) -> str:
+def advice_line(summary: Summary) -> str:
+    """Return what to change first, or why nothing is advised."""
     if not summary.advice:
-        return "Nothing stands out as worth changing."
+        return summary.reasons["advice"]
     first = summary.advice[0]
     return f"Start here: {first.title}{f' ({first.gain})' if first.gain else ''}"

@@ -249,6 +249,8 @@ NO_CLAIMS = {
     "Who holds the job up is unknown.": "why nothing is said",
     "To see where it is, dump its stack: `py-spy dump --pid <pid>`.": "what would tell more",
     "Suspect the network or a GPU.": "the end of another sentence",
+    "A flight recorder doesn't say where a rank is between calls. Run `py-spy dump --pid <pid> > "
+    "rank{}.stack.txt` on its node, and put the file beside the dumps.": "what would tell more: test_dumps.py",
     **dict.fromkeys(WHY.values(), "dumps where it holds, and where it doesn't: test_why_unknown.py"),
 }
 """Templates that say nothing of who, why, or how much, with the reason."""

@@ -15,6 +15,8 @@ from tests.model.work.operator_events import (
 )
 from tests.support.claims import Claim, ReadSentences, read_sentences
 from tests.support.traces import read
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views.roofline.counters import hardware_counters
 
 H100 = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "numSms": 132, "totalGlobalMem": 85018279936}
 CLOCK = {"ph": "C", "name": "SM Clock [MHz]", "pid": "GPU 0 Counters", "tid": 0, "ts": 0, "args": {"value": 1464}}
@@ -27,19 +29,36 @@ def of(us: float = 80, *more: dict[str, Any], size: int = 1000, device: dict[str
     return lambda: read_sentences("roofline", read(events, deviceProperties=[device]))
 
 
-def counted(counters: dict[str, Any]) -> ReadSentences:
-    """Read the sentences about counters of one kernel, recorded instead of times."""
+def counted_trace(counters: dict[str, Any]) -> Trace:
+    """Return a recording of counters of one kernel instead of its times."""
     host = [operator("aten::mm", 1, 15, dims=[[10, 20], [20, 30]], types=["float", "float"]), launch(2, 1)]
-    return lambda: read_sentences("roofline", read([*host, counter_range("sgemm_32x32_nn", 0, counters)]))
+    return read([*host, counter_range("sgemm_32x32_nn", 0, counters)])
+
+
+def timed_trace(*host: dict[str, Any]) -> Trace:
+    """Return a kernel of 10 us with counters, as rocprofv3 records it, and what the host did."""
+    counters: dict[str, Any] = {"counter FETCH_SIZE": 1024.0, "counter WRITE_SIZE": 1024.0}
+    card = {"id": 0, "name": "AMD Instinct MI300X", "totalGlobalMem": 192 << 30, "numSms": 304}
+    return read([*host, kernel("gemm", 20, 10, 1, **counters)], deviceProperties=[card])
+
+
+def counted(counters: dict[str, Any]) -> ReadSentences:
+    return lambda: read_sentences("roofline", counted_trace(counters))
 
 
 def timed(*host: dict[str, Any]) -> ReadSentences:
-    """Read the sentences about a kernel of 10 us with counters, as rocprofv3 records it, and what the host did."""
-    counters: dict[str, Any] = {"counter FETCH_SIZE": 1024.0, "counter WRITE_SIZE": 1024.0}
-    card = {"id": 0, "name": "AMD Instinct MI300X", "totalGlobalMem": 192 << 30, "numSms": 304}
-    return lambda: read_sentences(
-        "roofline", read([*host, kernel("gemm", 20, 10, 1, **counters)], deviceProperties=[card])
-    )
+    return lambda: read_sentences("roofline", timed_trace(*host))
+
+
+def source(trace: Trace) -> ReadSentences:
+    """Read who measured the counters of a trace."""
+
+    def say() -> str:
+        counters = hardware_counters(trace)
+        assert counters is not None
+        return counters.source
+
+    return say
 
 
 FLOPS = instruction_counters(ffma=6500)
@@ -114,6 +133,20 @@ CLAIMS = [
         counted(FLOPS),
         "each dispatch has its time beside its counters",
         timed(),
+    ),
+    Claim(
+        "Measured by CUPTI's range profiler; the n-th range belongs to the n-th launch.",
+        "Measured by CUPTI's range profiler; the n-th range belongs to the n-th launch.",
+        source(counted_trace(FLOPS)),
+        "rocprofv3 counted them",
+        source(timed_trace()),
+    ),
+    Claim(
+        "Measured by rocprofv3 for each dispatch of this recording.",
+        "Measured by rocprofv3 for each dispatch of this recording.",
+        source(timed_trace()),
+        "CUPTI counted them",
+        source(counted_trace(FLOPS)),
     ),
     Claim(
         "The operators that launched them aren't recorded.",
