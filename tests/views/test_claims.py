@@ -59,7 +59,7 @@ from torch_tb_profiler.views.overlap import wording as overlap
 from torch_tb_profiler.views.overview import advice as overview_advice
 from torch_tb_profiler.views.overview import ranks as overview_ranks
 from torch_tb_profiler.views.overview import words as overview
-from torch_tb_profiler.views.roofline import counters as roofline_counters
+from torch_tb_profiler.views.roofline import build as roofline_counters
 from torch_tb_profiler.views.roofline import words as roofline
 from torch_tb_profiler.views.serving import origins as serving_origins
 from torch_tb_profiler.views.serving import ranks as serving_ranks

@@ -100,13 +100,17 @@ def test_kernels_say_where_all_their_launches_come_from() -> None:
     assert (product.origin_operator, product.origin_module) == ("aten::mm", None)
     assert product.origin_reason == "its kernels come from several places"
     assert [row.origin_places for row in (norm, product, other)] == [1, 2, 0]
-    places = build_origins(trace, KernelRowParams(event=product.event)).rows
+    found = build_origins(trace, KernelRowParams(event=product.event))
+    places = found.rows
     assert [(row.operator, row.module, row.lines, row.kernels) for row in places] == [
         ("aten::mm", "Linear_0", ["model.py:11"], 2),
         ("aten::mm", "Linear_1", ["model.py:12"], 2),
     ]
     assert (other.origin_operator, other.origin_line) == (None, None)
     assert other.origin_reason is not None and "capture" in other.origin_reason
+    missing = build_origins(trace, KernelRowParams(event=other.event)).reason or ()
+    assert found.reason is None
+    assert plain(missing) == "Copies and kernels of this row have no recorded origin."
 
     def names(**conditions: Any) -> set[str]:
         return {row.name for row in build_kernels(trace, KernelsParams(**conditions)).rows}

@@ -16,7 +16,7 @@ from tests.model.work.operator_events import (
 from tests.support.claims import Claim, ReadSentences, read_sentences
 from tests.support.traces import read
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.views.roofline.counters import hardware_counters
+from torch_tb_profiler.views.roofline.build import hardware_counters
 
 H100 = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "numSms": 132, "totalGlobalMem": 85018279936}
 CLOCK = {"ph": "C", "name": "SM Clock [MHz]", "pid": "GPU 0 Counters", "tid": 0, "ts": 0, "args": {"value": 1464}}
