@@ -108,7 +108,7 @@ def test_kernels_say_where_all_their_launches_come_from() -> None:
     ]
     assert (other.origin_operator, other.origin_line) == (None, None)
     assert other.origin_reason is not None and "capture" in other.origin_reason
-    missing = build_origins(trace, KernelRowParams(event=other.event)).reason or ()
+    missing = build_origins(draw("gpu0 kernel lost 0 10 stream=7"), KernelRowParams(event=0)).reason or ()
     assert found.reason is None
     assert plain(missing) == "Copies and kernels of this row have no recorded origin."
 
