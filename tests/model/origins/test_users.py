@@ -108,9 +108,9 @@ def test_kernels_say_where_all_their_launches_come_from() -> None:
     ]
     assert (other.origin_operator, other.origin_line) == (None, None)
     assert other.origin_reason is not None and "capture" in other.origin_reason
-    missing = build_origins(draw("gpu0 kernel lost 0 10 stream=7"), KernelRowParams(event=0)).reason or ()
-    assert found.reason is None
-    assert plain(missing) == "Copies and kernels of this row have no recorded origin."
+    lost = build_origins(draw("gpu0 gpu_memcpy lost 0 10 stream=7"), KernelRowParams(event=0))
+    assert [row.reason for row in lost.rows] == ["the launch was not recorded"]
+    assert found.reason is None and lost.reason is None
 
     def names(**conditions: Any) -> set[str]:
         return {row.name for row in build_kernels(trace, KernelsParams(**conditions)).rows}

@@ -45,7 +45,6 @@ _GAUDI = "engines of a Gaudi card: tests/model/vendors/test_gaudi.py has each ve
 
 NO_CLAIMS = {
     "{reason}.": "why nothing is said",
-    "Copies and kernels of this row have no recorded origin.": "why nothing is said: test_users.py",
     "No kernel matches the filters.": "an empty table",
     "No kernels were recorded, only copies and memsets.": "an empty table",
     "{engines} are busy for {share} of the time ({classes}).": _GAUDI,

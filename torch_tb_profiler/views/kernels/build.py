@@ -343,9 +343,8 @@ def build_instances(trace: Trace, params: KernelRowParams) -> CallDistribution:
 def build_origins(trace: Trace, params: KernelRowParams) -> OriginTimesPayload:
     """Build the origins of the launches of a row. NotFoundError if the event is not in the tables."""
     rows = find_row_members(trace, params.group_by, _filter(params), params.event)
-    found = origin_times(trace, rows)
-    missing = None if found else text("Copies and kernels of this row have no recorded origin.")
-    return OriginTimesPayload(name_of(trace, params.event), origin_rows(found), missing)
+    # All device work has an origin or its own reason, so that there is no empty list to explain.
+    return OriginTimesPayload(name_of(trace, params.event), origin_rows(origin_times(trace, rows)), None)
 
 
 TAB = Tab(
