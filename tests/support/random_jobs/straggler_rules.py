@@ -60,6 +60,13 @@ def _judge_differences(match: re.Match[str], context: Context) -> str | None:
     return wrong or context.at_least(us(match["cost"]), longest, "the longest waiting")
 
 
+def _judge_no_small_group(match: re.Match[str], context: Context) -> str | None:
+    """Check that no single rank causes far more than half of what all of them do."""
+    truth = context.truth
+    most = max((truth.cost_of({rank}) for rank in {each.rank for each in context.plan.causes}), default=0.0)
+    return "one rank causes most of it" if most > 0.7 * truth.cause_cost + 0.02 * truth.step else None
+
+
 def _judge_balanced(match: re.Match[str], context: Context) -> str | None:
     plan = context.plan
     if context.truth.cause_cost < 1.2 * NOTABLE_SHARE * context.truth.step or not (
@@ -246,7 +253,8 @@ STRAGGLER_RULES: tuple[tuple[str, Check], ...] = (
     ),
     (rf"Split evenly, the same work would save (?P<saving>{NUMBER}) per step\.", _judge_even_split),
     (rf"Find out why (?P<name>.+) (?:is|are) late: saves up to (?P<gain>{NUMBER}),.*", _judge_late_advice),
-    (r"No delay is attributed to any rank\.|No small group of ranks causes most of it\.", nothing_else),
+    (r"No delay is attributed to any rank\.", nothing_else),
+    (r"No small group of ranks causes most of it\.", _judge_no_small_group),
     (
         r"(?:No rank is a clear straggler, but|All) differences between the ranks cost "
         rf"(?P<cost>{NUMBER}) per step\.",

@@ -292,6 +292,27 @@ def test_a_slower_link_is_that_of_the_rank_all_of_whose_collectives_are_slow(
     assert "a slower link" in sentences(payload)
 
 
+@pytest.mark.parametrize("factor", [4.0, 10.0])
+@pytest.mark.parametrize(
+    ("programs", "ranks"), [(tensor_and_data_parallel(8, 4), (4, 5, 6, 7)), (pipeline(4, 4), (2,))]
+)
+def test_slow_links_cost_at_most_what_is_said(
+    programs: Sequence[Sequence[Action]], ranks: Sequence[int], factor: float
+) -> None:
+    """The ranks of a node share its link; each of their groups across nodes is slow, so none shows how much.
+
+    Of the three channels of a pipeline, both of its third stage are slow: their median isn't what is usual.
+    """
+    delays = [Delay("link", rank, factor=factor) for rank in ranks]
+    simulation = Simulation(programs, steps=6, delays=delays, jitter=0.01, per_host=4, syncs=True)
+    payload = view(simulation)
+    assert sorted(payload.verdict.workers) == [f"node{rank // 4}_{1000 + rank}" for rank in ranks]
+    assert payload.verdict.cause == "slower_link"
+    cost = payload.verdict.cost_ns
+    assert cost is not None and simulation.cost_us() <= cost / 1000 <= 1.3 * simulation.cost_us()
+    assert " up to " in plain(payload.headline)
+
+
 def test_where_all_ranks_share_one_group_a_slow_link_is_nobodys() -> None:
     """There are no other collectives to compare with."""
     assert view(Simulation(ddp(8), delays=[Delay("link", 3, factor=10)])).verdict.kind == "balanced"

@@ -10,7 +10,13 @@ from msgspec.structs import replace
 
 from tests.support.job_views import sentences, view
 from tests.support.jobs import CULPRIT, Job, JobOp, ddp
-from tests.support.simulation.simulator import Delay, SimulatedKernel, Simulation, with_idle_stage
+from tests.support.simulation.simulator import (
+    Delay,
+    SimulatedKernel,
+    Simulation,
+    tensor_and_data_parallel,
+    with_idle_stage,
+)
 from tests.support.simulation.simulator import ddp as simulated_ddp
 from tests.support.simulation.simulator import pipeline as simulated_pipeline
 from torch_tb_profiler.analyses.distributed import causes, stragglers
@@ -129,6 +135,21 @@ def test_a_delay_of_many_ranks_is_said_to_be_of_no_few() -> None:
         "No rank is a clear straggler, but differences between the ranks cost 5.00 ms per step. "
         "No small group of ranks causes most of it. "
     )
+
+
+@pytest.mark.parametrize(("hidden_us", "names_one"), [(1000.0, True), (1800.0, False)])
+def test_the_rank_that_causes_over_half_is_named_beside_what_differences_cost(
+    hidden_us: float, names_one: bool
+) -> None:
+    """Without rank 0, which is 3 ms late, the others wait for rank 3."""
+    programs = tensor_and_data_parallel(4, 2)
+    delays = [Delay("host", 0, us=3000), Delay("host", 3, us=hidden_us)]
+    simulation = Simulation(programs, steps=6, delays=delays, syncs=True)
+    said = sentences(build(simulation.run().members(), NoParams()))
+    saved = (simulation.cost_us() - Simulation(programs, steps=6, delays=delays[1:], syncs=True).cost_us()) / 1000
+    named = re.search(r"\. Rank 0 costs the others most: (\S+) ms per step\.", said)
+    assert (named is not None) == names_one == ("No small group" not in said)
+    assert named is None or float(named[1]) == pytest.approx(saved, rel=0.1)
 
 
 def test_a_half_of_the_ranks_that_works_longer_costs_the_other_half_the_difference() -> None:

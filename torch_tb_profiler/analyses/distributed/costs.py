@@ -37,7 +37,7 @@ from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, wor
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, group, positions_by_value
 from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number, median, sums_by_number
 from torch_tb_profiler.base.beside import start_beside
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int32, Int64
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64
 
 MAX_REPLAYED_RANKS = 24
 """Number of ranks, those that work longest beyond the typical time, whose cost is computed; the others cost 0."""
@@ -69,12 +69,14 @@ class Suspect(msgspec.Struct, frozen=True):
     reason  work: they work longer than is typical; transfer: their links are slow; absent: ranks whose traces are
             missing arrive late
     host    the host if all of its ranks were replayed
+    limit   of slow links: what they cost at most, where some of their collectives have none to compare them with
     """
 
     members: tuple[int, ...]
     cost: float
     reason: Literal["work", "transfer", "absent"] = "work"
     host: str | None = None
+    limit: float | None = None
 
 
 class StragglerCosts(msgspec.Struct, frozen=True):
@@ -131,9 +133,9 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     net, positive = _excess_by_rank(member, work, ranks)
     replayed = np.argsort(-positive, kind="stable")[:MAX_REPLAYED_RANKS].tolist()
     sets = [*_late_hosts(job, net), *_largest_sets(net, ranks)]
-    excess = _transfer_excess(job, matching, split)
+    similar = _similar_transfers(job, matching, split)
     absent = _recurring_waits(job, matching, split, _waiting_for_absent_ranks(job, matching, split))
-    slow = _slow_link_ranks(job, matching, split, excess)
+    slow = _slow_link_ranks(job, matching, split, similar)
     longer = tuple(np.flatnonzero(net > 0).tolist())
     # Where half of the ranks work longer, each is typical of the others: without their excess, the job is as fast
     # as the other half.
@@ -143,9 +145,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
         typical[list(members), column] = True
     saving = np.zeros((len(matching), len(slow) + 3), np.int64)
     for column, rank in enumerate(slow):
-        touched = np.zeros(len(matching), np.bool_)
-        touched[matching.instance[job.table.member == rank]] = True
-        saving[:, column] = np.where(touched, excess, 0)
+        saving[:, column] = np.maximum(_beyond_others(similar, _collectives_of(job, matching, [rank])), 0)
     examples = _example_rows(matching, split)
     saving[:, -3] = np.where(examples >= 0, split.transfer[examples], 0)
     saving[:, -2], saving[:, -1] = absent, _absent_limit(matching, split)
@@ -176,11 +176,21 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
         at_times=at_times / steps,
         even_split=even / steps,
         transfers=_cost_to_others(earlier[:, -3], ()) if all_held else None,
-        slow_links=_merge_links(
-            [
-                Suspect((rank,), _cost_to_others(earlier[:, column], ()), "transfer")
-                for column, rank in enumerate(slow, len(groups))
-            ]
+        slow_links=tuple(
+            _limit_link(
+                each,
+                network,
+                work,
+                _beyond_others(similar, _collectives_of(job, matching, each.members)),
+                saving[:, -3],
+                steps,
+            )
+            for each in _merge_links(
+                [
+                    Suspect((rank,), _cost_to_others(earlier[:, column], ()), "transfer")
+                    for column, rank in enumerate(slow, len(groups))
+                ]
+            )
         ),
         absent=Suspect((), _cost_to_others(earlier[:, -2], ()), "absent"),
         absent_limit=_cost_to_others(earlier[:, -1], ()),
@@ -254,13 +264,44 @@ def _largest_sets(net: Int64, ranks: int) -> list[tuple[tuple[int, ...], str | N
     return [(tuple(sorted(order[:size])), None) for size in range(2, max_size + 1)]
 
 
-def _slow_link_ranks(job: DistributedJob, matching: Matching, split: WaitingSplit, excess: Int64) -> list[int]:
+def _slow_link_ranks(
+    job: DistributedJob, matching: Matching, split: WaitingSplit, similar: Sequence[_SimilarTransfers]
+) -> list[int]:
     """Return the ranks whose collectives transfer longest beyond the typical time."""
+    excess = np.zeros(len(matching), np.int64)
+    for each in similar:
+        others = medians_without_each(each.medians)
+        excess[each.instances] = np.maximum(each.transfer - others[each.channel].astype(np.int64), 0)
     rows = np.flatnonzero(split.compared)
     sums = sums_by_number(
         select(job.table.member, rows), excess[select(matching.instance, rows)], len(job.sources)
     )
     return [rank for rank in np.argsort(-sums, kind="stable")[:MAX_SET_SIZE].tolist() if sums[rank] > 0]
+
+
+def _collectives_of(job: DistributedJob, matching: Matching, members: Sequence[int]) -> Bool:
+    """Return bool[c]: the collectives in which any of these ranks takes part."""
+    touched = np.zeros(len(matching), np.bool_)
+    for member in members:  # whose rows are contiguous
+        begin, end = np.searchsorted(job.table.member, [member, member + 1])
+        touched[matching.instance[begin:end]] = True
+    return touched
+
+
+def _limit_link(
+    suspect: Suspect, network: JobReplay, work: WorkWindows, excess: Int64, transfer: Int64, steps: float
+) -> Suspect:
+    """Return ranks with slow links and what they cost at most, where some transfers can't be compared.
+
+    excess, transfer  int64[c] ns: see `_beyond_others`; of all compared collectives in steps that count
+    """
+    unknown = (excess == ABSENT) & (transfer > 0)
+    if not unknown.any():
+        return suspect
+    saving = np.where(unknown, transfer, np.where(transfer > 0, np.maximum(excess, 0), 0))[:, None]
+    result = network.replay(ReplayScenarios(np.zeros((network.ranks, 1), np.bool_), saving), work)
+    limit = _cost_to_others(result.earlier[:, 0] / steps, ())
+    return msgspec.structs.replace(suspect, limit=max(limit, suspect.cost))
 
 
 def _merge_links(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
@@ -303,28 +344,54 @@ def _example_rows(matching: Matching, split: WaitingSplit) -> Int64:
     return rows
 
 
-def _transfer_excess(job: DistributedJob, matching: Matching, split: WaitingSplit) -> Int64:
-    """Return int64[c], the ns by which a transfer exceeds the median of the same collectives of other ranks.
+class _SimilarTransfers(msgspec.Struct, frozen=True):
+    """The transfers of collectives that are the same in name, bytes, and number of ranks.
 
-    Collectives are the same if name, bytes, and number of ranks are equal. Collectives of one group, or messages
-    between the same ranks, are not compared with each other. The excess is 0 if there are no others or a rank is
-    missing.
+    instances  int64[n]  the collectives
+    channel    int64[n]  collectives of one group, or messages between the same ranks, have the same: they are
+               not compared with each other
+    transfer   int64[n] ns
+    medians    float64[channels] ns
     """
+
+    instances: Int64
+    channel: Int64
+    transfer: Int64
+    medians: Float64
+
+
+def _similar_transfers(job: DistributedJob, matching: Matching, split: WaitingSplit) -> list[_SimilarTransfers]:
+    """Return the transfers that can be compared with those of other ranks, none of which is missing."""
     table, examples = job.table, _example_rows(matching, split)
     known = np.flatnonzero((examples >= 0) & matching.complete)
     rows = examples[known]
-    excess = np.zeros(len(matching), np.int64)
     message = np.sort(np.stack([table.source[rows], table.target[rows]]), axis=0)
     channel = group(table.group[rows], *message).which
     similar = group(table.collective[rows], table.message[rows], matching.sizes[known])
+    found = []
     for same in positions_by_value(similar.which, len(similar)):
         which, channels = dense_codes(channel[same])
-        if channels < 2:
-            continue
-        transfer = split.transfer[rows[same]]
-        others = medians_without_each(group_medians(transfer, which, np.bincount(which)))
-        excess[known[same]] = np.maximum(transfer - others[which].astype(np.int64), 0)
-    return excess
+        if channels > 1:
+            transfer = split.transfer[rows[same]]
+            medians = group_medians(transfer, which, np.bincount(which))
+            found.append(_SimilarTransfers(known[same], which, transfer, medians))
+    return found
+
+
+def _beyond_others(similar: Sequence[_SimilarTransfers], touched: Bool) -> Int64:
+    """Return int64[c], the ns by which transfers exceed the median of the same ones that aren't touched.
+
+    It is 0 for what isn't touched, and ABSENT where all that are the same are touched: a rank with a slow link may
+    be in each of them.
+    """
+    excess = np.where(touched, ABSENT, 0)
+    for each in similar:
+        mine = touched[each.instances]
+        slow = np.zeros(len(each.medians), np.bool_)
+        slow[each.channel[mine]] = True
+        if mine.any() and not slow.all():
+            excess[each.instances[mine]] = each.transfer[mine] - int(median(each.medians[~slow].tolist()))
+    return np.where((excess < 0) & (excess != ABSENT), 0, excess)
 
 
 def _waiting_for_absent_ranks(job: DistributedJob, matching: Matching, split: WaitingSplit) -> Int64:

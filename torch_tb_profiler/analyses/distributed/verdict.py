@@ -45,6 +45,9 @@ balanced."""
 MAJORITY_COST_SHARE = 0.7
 """Stragglers are the fewest ranks that cost the others at least this share of what all differences cost these."""
 
+MIN_LEADING_SHARE = 0.5
+"""Ranks that aren't stragglers are named beside what all differences cost if they cause more than this share."""
+
 MIN_PRESENT_SHARE = 0.5
 """With less than this share of the job's ranks, no rank is named as the straggler of the job."""
 
@@ -94,11 +97,13 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     imbalance  if uneven: ns per step that the differences between all ranks cost, with no few ranks causing most
              of it, or with `possible` ones that may do so by chance, or with `once` if that isn't most of it; None
              if that is not worth naming
+    leading    the rank, or a few ranks, that cost the others more than half of `imbalance`, None if none does
     communication  of the other ranks, None if unknown
     causes   why those of `ranks` are late of which it is known, in their order
-    cost_is_limit  `suspect` costs at most that: ranks are missing, or it passes messages on, whose cost the replay
-                  can't tell from the waiting that a pipeline has in any case; it is no more than the others wait,
-                  nor than the suspect works longer than is typical
+    cost_is_limit  `suspect` costs at most that: ranks are missing, its links are slow and some of its collectives
+                  have none to compare them with, or it passes messages on, whose cost the replay can't tell from
+                  the waiting that a pipeline has in any case; it is no more than the others wait, nor than the
+                  suspect works longer than is typical
     even_split  if each of `ranks` is late as its kernels are larger, and all ranks are compared: ns per step that
                 the same work, spread evenly, would save, since it has to be done by some rank; else None
     missing_cost  ns per step that ranks that aren't compared cost at most; None if that is not worth naming, or
@@ -114,6 +119,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     costliest: Straggler | None = None
     possible: Suspect | None = None
     imbalance: float | None = None
+    leading: Suspect | None = None
     communication: CommunicationShare | None = None
     causes: tuple[StragglerCause, ...] = ()
     even_split: float | None = None
@@ -183,6 +189,9 @@ def judge_ranks(
         suspect = _limit_cost(
             comparison, costs, rows, suspect, uncompared if hidden else np.zeros_like(uncompared)
         )
+    has_limit = suspect is not None and suspect.limit is not None
+    if suspect is not None and suspect.limit is not None:
+        suspect = msgspec.structs.replace(suspect, cost=suspect.limit)
     named = tuple(row for row in rows if suspect is not None and row.member in suspect.members)
     found = _find_differences(comparison, costs, activities, suspect, min_cost)
     if not (suspect or found.uncertain) and hidden and absent_limit >= (found.imbalance or 0.0):
@@ -204,6 +213,7 @@ def judge_ranks(
     imbalance = found.imbalance
     if not (suspect or found.uncertain) and _are_late_in_typical_steps(comparison, once):
         imbalance = _imbalance_beside(costs, costliest, once, min_cost)
+    leading = None if imbalance is None else _find_leading(costs, imbalance)
     can_split = coverage.complete and not passes_messages and len(causes) == len(named)
     can_split = can_split and all(cause.divisible for cause in causes)
     return StragglerVerdict(
@@ -214,6 +224,7 @@ def judge_ranks(
         possible=found.possible,
         # The work of missing ranks is unknown, and so is what each rank has if all have as much of it.
         imbalance=None if found.uneven is not None and not coverage.complete else imbalance,
+        leading=leading,
         in_turn=found.in_turn,
         uneven=found.uneven,
         slower_devices=slower_devices,
@@ -224,7 +235,7 @@ def judge_ranks(
         once=once,
         underused=underused,
         # A missing rank may be as late: then the others wait as long without the one that is named.
-        cost_is_limit=suspect is not None and (passes_messages or not coverage.complete),
+        cost_is_limit=suspect is not None and (passes_messages or has_limit or not coverage.complete),
     )
 
 
@@ -318,6 +329,16 @@ def _imbalance_beside(
     is_late = costliest is not None and any(each.member == costliest.member for each in once)
     alone = costliest.cost if costliest is not None and is_late else 0.0
     return everything if everything - alone >= min_cost else None
+
+
+def _find_leading(costs: StragglerCosts, imbalance: float) -> Suspect | None:
+    """Return the fewest ranks, at most a quarter of all or a single one, that cause most of an imbalance."""
+    first, ranks = int(costs.by_rank.argmax()), len(costs.by_rank)
+    few = sorted(
+        (each for each in costs.sets if 4 * len(each.members) <= ranks), key=lambda each: len(each.members)
+    )
+    candidates = (Suspect((first,), float(costs.by_rank[first])), *few)
+    return next((each for each in candidates if each.cost > MIN_LEADING_SHARE * imbalance), None)
 
 
 def _find_explaining_devices(

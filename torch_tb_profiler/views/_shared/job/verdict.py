@@ -353,7 +353,10 @@ def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerd
         rest = _differences_sentence(comparison, verdict.imbalance) if verdict.imbalance is not None else ()
         return sentences(*others, _cost_of_late_once(comparison, verdict), rest)
     if verdict.imbalance is not None:
-        return text("No small group of ranks causes most of it.")
+        leading = verdict.leading
+        if leading is None:
+            return text("No small group of ranks causes most of it.")
+        return text("{cost}.", cost=_cost_clause(comparison, leading.members, leading.cost))
     costliest = verdict.costliest
     if costliest is None:
         return text("No delay is attributed to any rank.")
