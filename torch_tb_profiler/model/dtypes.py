@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 from torch_tb_profiler.base.patterns import lazy_regex
@@ -24,6 +25,9 @@ _BYTES = {
     "qint8": 1, "quint8": 1, "qint32": 4, "quint4x2": 1, "quint2x4": 1,
     "bits1x8": 1, "bits2x4": 1, "bits4x2": 1, "bits8": 1, "bits16": 2,
 }  # fmt: skip
+_KNOWN_NAMES = 100
+"""Names of types whose size is remembered; a trace has thousands of tensors of a few types."""
+
 _ONE_BYTE_FLOATS = lazy_regex(r"float(?:8|4)e\d")
 
 _PEAK_PATTERNS = (
@@ -41,6 +45,7 @@ _TF32_KERNEL = lazy_regex(r"tf32|s1688")
 """Names of kernels of float inputs that Tensor Cores (Ampere and later) rounded to 10 bits."""
 
 
+@lru_cache(_KNOWN_NAMES)
 def bytes_per_element(name: str) -> int | None:
     """Return the bytes of one element; None for an unknown type, and for lists of tensors."""
     plain = re.sub(r"c10::|at::|torch\.|[_\s]", "", name.lower())

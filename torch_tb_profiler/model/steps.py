@@ -211,9 +211,10 @@ def _lost_work(trace: Trace, start: Int64, end: Int64, counts: Int64) -> Bool:
 
     Work without a recorded launch that runs in a step may be what it launched.
     """
-    lost: Bool = (counts == 0) & (_executed_shares(trace, start, end) == 0)
+    lost: Bool = counts == 0
     if not lost.any():
         return lost
+    lost &= _executed_shares(trace, start, end) == 0
     device, launch = device_launches(trace)
     if not (launch >= 0).any():
         return np.zeros(len(start), np.bool_)

@@ -8,7 +8,7 @@ enumerate(DataLoader) --------------|
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 
 import msgspec
@@ -133,20 +133,18 @@ def slice_causes(trace: Trace) -> Int8:
 
     The annotation of a step says nothing of what the host does: in it alone, nothing is recorded.
     """
-    kind, name = event_kinds(trace), trace.events.name
+    kind = event_kinds(trace)
     cause = _cause_of_kinds().take(kind)
-    cause[_matching(trace, _WAIT_PATTERN, kind == Kind.PYTHON)] = Cause.WAIT
-    calls = np.flatnonzero(cause == Cause.RUNTIME.value)
-    names_of_calls = name[calls]
+    functions, calls = np.flatnonzero(kind == Kind.PYTHON), np.flatnonzero(cause == Cause.RUNTIME.value)
+    marks = np.flatnonzero((kind == Kind.ANNOTATION) | (kind == Kind.CPU_OP))
+    cause[_rows_named(trace, functions, re.compile(_WAIT_PATTERN).search)] = Cause.WAIT
     for pattern_cause, pattern in reversed(_CALL_PATTERNS):
-        is_named = name_mask(trace.strings, re.compile(pattern).search, names_of_calls)
-        if is_named.any():
-            cause[calls[is_named[names_of_calls]]] = pattern_cause
-    marks = (kind == Kind.ANNOTATION) | (kind == Kind.CPU_OP)
-    cause[_matching(trace, _COMPILE_PATTERN, marks | (kind == Kind.PYTHON))] = Cause.COMPILE
-    cause[_matching(trace, f"^{re.escape(STEP_PREFIX)}", marks)] = Cause.UNRECORDED
+        cause[_rows_named(trace, calls, re.compile(pattern).search)] = pattern_cause
+    for rows in (marks, functions):
+        cause[_rows_named(trace, rows, re.compile(_COMPILE_PATTERN).search)] = Cause.COMPILE
+    cause[_rows_named(trace, marks, lambda text: text.startswith(STEP_PREFIX))] = Cause.UNRECORDED
     cause[is_communication_call(trace)] = Cause.HOST_COMMUNICATION
-    cause[marks & name_mask(trace.strings, is_data_loading, name[marks])[name]] = Cause.DATA_LOADING
+    cause[_rows_named(trace, marks, is_data_loading)] = Cause.DATA_LOADING
     return cause
 
 
@@ -158,13 +156,11 @@ def _cause_of_kinds() -> Int8:
     return table
 
 
-def _matching(trace: Trace, pattern: str, candidates: Bool) -> Bool:
-    """Return which of `candidates` have a name that matches: bool[n]."""
-    rows = np.flatnonzero(candidates)
-    names = trace.events.name[rows]
-    matching = np.zeros(len(trace), np.bool_)
-    matching[rows] = name_mask(trace.strings, re.compile(pattern).search, names).take(names)
-    return matching
+def _rows_named(trace: Trace, rows: Int64, predicate: Callable[[str], object]) -> Int64:
+    """Return those of these rows whose name `predicate` is true of."""
+    names = trace.events.name.take(rows)
+    is_named = name_mask(trace.strings, predicate, names)
+    return rows[is_named.take(names)] if is_named.any() else rows[:0]
 
 
 @stored

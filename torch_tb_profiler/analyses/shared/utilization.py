@@ -10,7 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.format import format_ratio
-from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, total
+from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, merge, total
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.communication.events import is_communication_kernel
@@ -20,7 +20,6 @@ from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, TC_UNKNOWN, TC_Y
 from torch_tb_profiler.model.kinds import (
     DEVICE_KINDS,
     Kind,
-    event_intervals,
     event_kinds,
     event_spans,
     rows_of_kind,
@@ -103,8 +102,8 @@ def _of_device(trace: Trace, device: DeviceInfo) -> DeviceUtilization:
         unknown["utilization"] = unknown["computing"] = reason
     elif length:
         used, computing, busy = (
-            total(intersect(event_intervals(trace, rows), during)) / length
-            for rows in (kernels, kernels[computes], mine)
+            total(intersect(merge(*spans), during)) / length
+            for spans in ((start, finish), (start[computes], finish[computes]), event_spans(trace, mine))
         )
         if format_ratio(busy) != format_ratio(used):
             unknown["utilization"] = (

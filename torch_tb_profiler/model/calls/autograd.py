@@ -110,11 +110,10 @@ def _engine_around(trace: Trace, rows: Int32, engine: Int32) -> Int32:
 def _links_by_flow(trace: Trace) -> BackwardLinks:
     events = trace.events
     is_backward = name_mask(trace.strings, BACKWARD_FLOWS.__contains__)
-    flow = is_backward.take(events.category) & (events.start != ABSENT) & (events.id != ABSENT)
-    begins, finishes = (
-        np.flatnonzero(flow & (events.phase == ord("s"))),
-        np.flatnonzero(flow & (events.phase == ord("f"))),
-    )
+    flows = np.flatnonzero(is_backward.take(events.category))
+    flows = flows[(events.start.take(flows) != ABSENT) & (events.id.take(flows) != ABSENT)]
+    phase = events.phase.take(flows)
+    begins, finishes = flows[phase == ord("s")], flows[phase == ord("f")]
     order = np.argsort(events.id[begins], kind="stable")
     begins = begins[order]
     position = np.searchsorted(events.id[begins], events.id[finishes])

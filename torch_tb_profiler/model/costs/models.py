@@ -15,6 +15,7 @@ same work, has no model.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -61,12 +62,16 @@ _FORMULAS: tuple[tuple[OperatorFamily, Mapping[str, Callable[[OperatorCall], Cos
 )
 _MODELS = {name: CostModel(family, cost) for family, formulas in _FORMULAS for name, cost in formulas.items()}
 
+_KNOWN_NAMES = 200
+"""Names of operators whose model is remembered; a trace has thousands of calls with a cost of their own."""
+
 
 def find_cost_model(trace: Trace, name: str) -> CostModel | None:
     """Return the model of an operator in a trace, or None if there is none."""
     return _user_models(trace).get(name) or built_in_cost_model(name)
 
 
+@lru_cache(_KNOWN_NAMES)
 def built_in_cost_model(name: str) -> CostModel | None:
     """Return the package's model of an operator, or None if there is none."""
     if elementwise.FOREACH.match(name):
