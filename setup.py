@@ -96,7 +96,8 @@ class BuildReader(Command):
         # Zig would look into every undefined step at run time; the sanitizers of the tests do that.
         options += ["-fno-sanitize=undefined", *([] if name.endswith(".dll") else ["-fPIC"])]
         sources = ["-target", target, "-o", str(made), str(HERE / "native" / source)]
-        environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(cache), "ZIG_LOCAL_CACHE_DIR": str(cache)}
+        # Several checkouts may share the global one, which has what Zig compiles of its own sources.
+        environment = {"ZIG_GLOBAL_CACHE_DIR": str(cache), **os.environ, "ZIG_LOCAL_CACHE_DIR": str(cache)}
         code = subprocess.call([sys.executable, "-m", "ziglang", "cc", *options, *sources], env=environment)
         if code:
             raise SystemExit("the native reader cannot be compiled; TORCH_PROFILER_NATIVE=0 installs without it")

@@ -105,10 +105,15 @@ def repeat(times: int, call: Callable[[], int]) -> int:
 
 
 def run_tests(arguments: Sequence[str], browser: str, storage: str) -> int:
-    report = LOGS / "tests.xml"
-    pytest = ["-m", "pytest", "-n", WORKERS, "--dist", "loadgroup", f"--junit-xml={report}", *arguments]
     settings = environment(CHROMIUM=browser, AZURITE=storage)
-    return subprocess.call([str(PYTHON), *pytest], cwd=ROOT, env=settings)
+    command = [str(PYTHON), "-m", "pytest"]
+    if not arguments and not any(ROOT.glob("tests/__pycache__/*-pytest-*.pyc")):
+        # Otherwise each of the processes would compile all modules at the same time. What is wrong, they say.
+        listing = [*command, "--collect-only", "-qq"]
+        subprocess.call(listing, cwd=ROOT, env=settings, stdout=subprocess.DEVNULL)
+    report = LOGS / "tests.xml"
+    run = [*command, "-n", WORKERS, "--dist", "loadgroup", f"--junit-xml={report}", *arguments]
+    return subprocess.call(run, cwd=ROOT, env=settings)
 
 
 class Outcome(NamedTuple):
@@ -396,9 +401,14 @@ def starts(interpreter: str) -> bool:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return this environment with `more`; the hundreds of processes that tests start may cache bytecode."""
+    """Return this environment with `more`.
+
+    The hundreds of processes that tests start may cache bytecode, and all that compile C share what Zig makes of
+    its own sources: half of the work.
+    """
     inherited = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    return {**inherited, **{key: value for key, value in more.items() if value}}
+    zig = {"ZIG_GLOBAL_CACHE_DIR": str(ROOT / "build" / "zig")}
+    return {**zig, **inherited, **{key: value for key, value in more.items() if value}}
 
 
 def run(command: Sequence[str], **more: str) -> None:

@@ -91,6 +91,33 @@ def test_what_is_repeated_is_what_pytest_is_told(
 
 
 @pytest.mark.parametrize(
+    ("compiled", "arguments", "processes"),
+    [(False, [], ["--collect-only", "-n"]), (True, [], ["-n"]), (False, ["tests/base"], ["-n"])],
+)
+def test_one_process_compiles_the_modules_of_a_fresh_checkout_for_all(
+    command: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    compiled: bool,
+    arguments: list[str],
+    processes: list[str],
+) -> None:
+    (tmp_path / "tests" / "__pycache__").mkdir(parents=True)
+    if compiled:
+        (tmp_path / "tests" / "__pycache__" / "conftest.cpython-311-pytest-9.1.0.pyc").touch()
+    ran: list[str] = []
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+
+    def call(each: list[str], **_: object) -> int:
+        ran.append(each[3])
+        return 0
+
+    monkeypatch.setattr(command.subprocess, "call", call)
+    assert command.run_tests(arguments, "", "") == 0
+    assert ran == processes
+
+
+@pytest.mark.parametrize(
     ("arrays", "shares"),
     [
         (["old", "new"], ["1/2", "2/2"]),

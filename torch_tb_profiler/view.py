@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NoReturn, TypeVar, get_args
 
 import msgspec
@@ -360,7 +360,7 @@ def parse_params(params: type[P], texts: Mapping[str, str]) -> P:
 
     Raises UsageError for an unknown or missing parameter or an invalid value, with the valid options.
     """
-    known = {field.name: field for field in fields(params)}
+    known = _fields_by_name(params)
     values: dict[str, Any] = {}
     for name, text in texts.items():
         if name not in known:
@@ -374,6 +374,12 @@ def parse_params(params: type[P], texts: Mapping[str, str]) -> P:
         return params(**values)
     except ValueError as error:
         raise UsageError(str(error)) from error
+
+
+@cache
+def _fields_by_name(params: type) -> dict[str, FieldInfo]:
+    """Return the parameters of a view: each time anew, msgspec would compile all their types from text."""
+    return {field.name: field for field in fields(params)}
 
 
 def _parse_value(field: FieldInfo, text: str) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,9 @@ COLUMNS, WHOLE = "columns", "whole"
 
 _SCALARS: dict[Any, str] = {inspect.IntType: "int64", inspect.FloatType: "double", inspect.StrType: "string"}
 """Types of plain values and Arrow's names of them. Arrow itself is imported only for its tables."""
+
+_declared_type: Callable[[type], inspect.Type] = cache(inspect.type_info)
+"""Returns the types of all fields of a payload, which msgspec compiles from text."""
 
 
 def sentences(payload: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
@@ -55,7 +59,7 @@ def tables(payload: Mapping[str, Any], first: str = "rows") -> dict[str, Rows]:
 
 def arrow_tables(view: View, data: object, payload: Mapping[str, Any]) -> dict[str, pa.Table]:
     """Return name -> Arrow table: `tables` with the declared types, and the columns; at least one table."""
-    declared = dict(_declared_tables(inspect.type_info(view.payload)))
+    declared = dict(_declared_tables(_declared_type(view.payload)))
     by_name: dict[str, Rows] = {**dict.fromkeys(declared, []), **tables(payload)}
     typed = {name: _typed_table(rows, declared.get(name, {})) for name, rows in by_name.items()}
     columns = _column_arrays(view, data)
@@ -72,7 +76,7 @@ def arrow_tables(view: View, data: object, payload: Mapping[str, Any]) -> dict[s
 
 def packed_fields(payload: type) -> frozenset[str]:
     """Return the fields of a payload that are columns packed into bytes, or lists of such columns."""
-    declared = inspect.type_info(payload)
+    declared = _declared_type(payload)
     assert isinstance(declared, inspect.StructType)
     return frozenset(
         field.name
@@ -192,7 +196,7 @@ def _typed_table(rows: Rows, types: Mapping[str, pa.DataType]) -> pa.Table:
 def _column_arrays(view: View, data: object) -> dict[str, Any]:
     """Return the columns of equal length in a payload: byte columns, or else lists of numbers and texts."""
     columns: dict[str, Any] = {}
-    kinds = {field.name: field.type for field in inspect.type_info(view.payload).fields}  # type: ignore[attr-defined]
+    kinds = {field.name: field.type for field in _declared_type(view.payload).fields}  # type: ignore[attr-defined]
     for name, kind in kinds.items():
         value = getattr(data, name)
         if (dtype := _dtype(kind)) is not None:

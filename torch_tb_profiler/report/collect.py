@@ -56,7 +56,8 @@ class Contents:
 
     def add(self, path: str, params: Mapping[str, str], body: Any) -> bool:
         """Add an answer; return False if it does not fit."""
-        encoded = base64.b64encode(gzip.compress(msgspec.json.encode(body), 9, mtime=0)).decode()
+        # Level 9 takes more than twice as long, for 1 to 4% fewer bytes.
+        encoded = base64.b64encode(gzip.compress(msgspec.json.encode(body), 7, mtime=0)).decode()
         size = len(encoded) + len(json.dumps([path, dict(params)])) + ENTRY_BYTES
         if size > self._bytes_left:
             return False
