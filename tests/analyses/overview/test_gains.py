@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.analyses.overview.advice_traces import BACKWARD, get_advice, measure_share, steps, work
+from tests.support.claims import repeat
 from tests.support.simulation.simulator import Action, Host, SimulatedKernel, Simulation, Sync
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.advice import advice, measured_advice
@@ -76,6 +77,23 @@ def test_code_that_outlasts_what_a_sync_costs_saves_all_that_it_takes() -> None:
     found = get_advice(trace, "host_code")
     assert found is not None and found.gain is not None and found.gain.basis == "what_if"
     assert found.gain.ns == pytest.approx(3_600_000, rel=0.01)
+
+
+def test_code_after_a_copy_that_the_host_waits_for_saves_all_that_it_takes() -> None:
+    """The copy waits for 7 ms, nearly as long as the update on the CPU takes: both are true of that time."""
+    trace = repeat(
+        "host cuda_runtime cudaLaunchKernel 5 5 correlation=1",
+        "gpu0 kernel gemm 12 6000 correlation=1 stream=7",
+        "host cpu_op aten::copy_ 20 7000",
+        "host cuda_runtime cudaMemcpyAsync 25 6992 correlation=2",
+        "gpu0 gpu_memcpy Memcpy~DtoH~(Device~->~Pageable) 6013 1000 correlation=2 stream=7",
+        "host cpu_op aten::_fused_adam_ 7030 7960",
+        length=15_000,
+    )
+    found = get_advice(trace, "host_code")
+    assert found is not None and found.gain is not None and found.finding.subject == "aten::_fused_adam_"
+    assert found.gain.measured_ns == pytest.approx(7_960_000, rel=0.01)
+    assert found.gain.ns == pytest.approx(7_960_000, rel=0.01)
 
 
 def test_a_removed_wait_gains_what_the_critical_path_says_of_its_operator() -> None:

@@ -85,11 +85,11 @@ def measure_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
 
 
 def _synced_time(findings: Sequence[Finding]) -> Intervals:
-    """Return when the device waits after a sync has let its queue run empty.
+    """Return when the device waits after a sync, or a copy that the host waits for, has let its queue run empty.
 
     Without the code that the host is in then, that time is saved all the same.
     """
-    return union(*(finding.during for finding in findings if finding.id == "synchronization"))
+    return union(*(finding.during for finding in findings if finding.id in ("synchronization", "blocking_copies")))
 
 
 def _idle_in_code(trace: Trace, finding: Finding, synced: Intervals) -> Intervals:
