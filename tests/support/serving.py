@@ -29,6 +29,8 @@ class Workload:
     faults       iteration -> (what the host does, µs)
     graph_sizes  decodes are padded to these sizes
     slower       (iteration from which on the device is slower, by how many times)
+    prefix       (share of the requests, tokens): so many of their prompts begin with tokens in the KV cache, which
+                 are attended to but not computed
     """
 
     seed: int = 1
@@ -48,6 +50,7 @@ class Workload:
     faults: Mapping[int, tuple[str, float]] = field(default_factory=dict)
     graph_sizes: tuple[int, ...] = ()
     slower: tuple[int, float] | None = None
+    prefix: tuple[float, int] | None = None
 
 
 @dataclass
@@ -59,6 +62,8 @@ class Request:
     """Tokens that must be in the KV cache before it decodes: after a preemption those that it made as well."""
     cached: int = 0
     made: int = 0
+    shared: int = 0
+    """Tokens of its prompt that are in the KV cache as it starts."""
 
 
 @dataclass
@@ -136,7 +141,10 @@ class _Engine:
             time += self.random.expovariate(1 / load.every)
             time += load.lull[1] if load.lull and load.lull[0] == number else 0
             prompt, output = self.random.randint(*load.prompts), self.random.randint(*load.outputs)
-            self.queue.append(Request(time, prompt, output, needed=prompt))
+            shared = 0
+            if load.prefix is not None and self.random.random() < load.prefix[0]:
+                shared = min(load.prefix[1], prompt - 1)  # the last token is computed in any case
+            self.queue.append(Request(time, prompt, output, needed=prompt, cached=shared, shared=shared))
         self.running: list[Request] = []
 
     def run(self) -> list[dict[str, Any]]:

@@ -23,6 +23,8 @@ FULL = Workload(kv_capacity=4000, outputs=(100, 200), prompts=(200, 400), every=
 SLOW = Workload(faults=dict.fromkeys(range(9, 400, 9), ("scheduler", 6000)), lull=(20, 200_000))
 SAMPLING = Workload(faults=dict.fromkeys(range(2, 400, 2), ("sampling", 2500)))
 NETWORK = Workload(faults=dict.fromkeys(range(5, 400, 6), ("network", 8000)))
+PREFIX = Workload(prefix=(0.6, 600))
+LONG_PREFIX = Workload(prompts=(4100, 5000), prefix=(1.0, 4096))
 
 
 def bottleneck(trace: Trace) -> str | None:
@@ -31,7 +33,11 @@ def bottleneck(trace: Trace) -> str | None:
     return verdict.bottleneck
 
 
-@pytest.mark.parametrize("load", [HEALTHY, BLOCKING], ids=["mixed", "prefill first"])
+@pytest.mark.parametrize(
+    "load",
+    [HEALTHY, BLOCKING, PREFIX, LONG_PREFIX],
+    ids=["mixed", "prefill first", "cached prefixes", "mostly cached"],
+)
 def test_the_law_is_found_and_lies_in_its_interval_as_often_as_it_says(load: Workload) -> None:
     inside = []
     for seed in range(100, 108):
@@ -108,6 +114,9 @@ def test_without_scopes_the_scheduler_is_not_recorded_rather_than_blamed() -> No
         (BLOCKING, "prefill_blocks_decode"),
         (FULL, "kv_cache_full"),
         (Workload(requests=12, every=200_000), "no_requests"),
+        (PREFIX, "device"),
+        (replace(FULL, prefix=(0.7, 150)), "kv_cache_full"),
+        (replace(BLOCKING, prefix=(0.9, 6900)), "device"),  # what is cached blocks nobody
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
@@ -137,8 +146,10 @@ def test_a_prefill_stalls_only_requests_that_were_running() -> None:
     assert not [stall for stall in serving_stalls(alone) if stall.cause == "prefill_blocks_decode"]
 
 
-def test_rates_count_what_the_labels_count() -> None:
-    trace, truth = serve(HEALTHY)
+@pytest.mark.parametrize("load", [HEALTHY, PREFIX, LONG_PREFIX, replace(FULL, prefix=(0.7, 150))])
+def test_rates_count_what_the_labels_count(load: Workload) -> None:
+    """Prompt tokens that are in the KV cache aren't computed."""
+    trace, truth = serve(load)
     rates = serving_rates(trace)
     assert rates is not None
     assert rates.output_tokens == sum(each["decodes"] for each in truth.iterations)
@@ -170,6 +181,16 @@ def test_advice_answers_the_bottleneck_first_and_its_gain_is_bounded() -> None:
     for load, kind in ((SLOW, "overlap_host"), (FULL, "more_kv_cache"), (NETWORK, "network")):
         first = serving_advice(serve(load)[0])[0]
         assert first.kind == kind and first.gain_share is not None and 0 < first.gain_share < 1
+
+
+@pytest.mark.parametrize("load", [HEALTHY, PREFIX, LONG_PREFIX])
+def test_preparing_ahead_saves_at_most_all_waits_of_the_device_for_its_host(load: Workload) -> None:
+    """With the next batch scheduled, prepared and launched while the device works, it never waits."""
+    trace, truth = serve(load)
+    advice = next(each for each in serving_advice(trace) if each.kind == "overlap_host")
+    waits = sum(truth.idle[activity] for activity in ("scheduler", "sampling_sync", "launch"))
+    most = 1000 * waits / len(truth.iterations)
+    assert advice.gain_ns is not None and 0.97 * most <= advice.gain_ns <= 1.05 * most
 
 
 def test_twice_the_requests_gain_what_the_fixed_cost_is() -> None:

@@ -115,10 +115,18 @@ def _if_worth(
 
 
 def _advise_host_overlap(times: ServingTimes, counted: Bool) -> ServingAdvice | None:
-    """Prepare the next batch while the device works: at most as much as the device works hides."""
+    """Prepare the next batch while the device works: at most as much as the device works hides.
+
+    What launches that batch is done ahead then, too. But an engine that overlaps already may still wait for it, so
+    that alone is no reason for the advice.
+    """
+    if not times.on_device:
+        return None
     host = times.idle[:, [SCHEDULER, SAMPLING]].sum(1) + np.where(times.running, times.idle[:, UNRECORDED], 0)
-    hidden = np.minimum(host, times.work)
-    return _if_worth("overlap_host", hidden, times, counted) if times.on_device else None
+    if _if_worth("overlap_host", np.minimum(host, times.work), times, counted) is None:
+        return None
+    hidden = np.minimum(host + times.idle[:, LAUNCH], times.work)
+    return _if_worth("overlap_host", hidden, times, counted)
 
 
 def _advise_network(times: ServingTimes, counted: Bool) -> ServingAdvice | None:
