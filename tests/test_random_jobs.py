@@ -155,6 +155,16 @@ def test_a_rule_checks_what_no_calls_of_the_allocator_save(then: str, is_true: b
     assert (judge_sentence(sentence, Context(JobTruth.of(plan), 0)) is None) == is_true
 
 
+@pytest.mark.parametrize(("saved", "is_true"), [("500 µs", True), ("300 µs", False), ("700 µs", False)])
+def test_a_rule_checks_what_is_saved_at_least(saved: str, is_true: bool) -> None:
+    """A step computes for 1 ms, then frees for 0.5 ms."""
+    calls = Call("cudaFree", 500, waits=True)
+    simulation = Simulation([[SimulatedKernel("gemm", 1000), calls, Sync()]], syncs=True)
+    plan = JobPlan(0, simulation, "allocator", (), ("allocator", 500.0), None, (0,), {})
+    sentence = f"Stop cudaMalloc/cudaFree during training: saves at least {saved}, 33% (what-if)"
+    assert (judge_sentence(sentence, Context(JobTruth.of(plan), 0)) is None) == is_true
+
+
 def test_a_stage_alone_doesnt_tell_a_slow_link_from_a_neighbor() -> None:
     """Each message takes 3 ms to transfer, which is more than its size explains, and little of that is waiting."""
     programs = [

@@ -7038,8 +7038,9 @@ export interface components {
      * @description What to do.
      *
      *     case        which case of the rule applies
-     *     gain        what following it saves at most, in words
-     *     gain_ns     the same per step, and gain_share of the step; None where it saves no time
+     *     gain        what following it saves, in words
+     *     gain_ns     the same per step, and gain_share of the step: at most where `gain_is_limit`, else at least; None
+     *                 where it saves no time
      *     basis       what_if: the recorded schedule replayed without what the advice takes away; share: what that takes
      *                 of the step today, while nothing else runs; ranks: what the files of all ranks say together; None
      *                 where it saves no time
@@ -7056,6 +7057,7 @@ export interface components {
       gain: string;
       gain_ns: number | null;
       gain_share: number | null;
+      gain_is_limit: boolean;
       basis: ('ranks' | 'share' | 'what_if') | null;
       rule: string;
       code: string;

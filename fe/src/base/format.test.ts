@@ -10,6 +10,7 @@ import {
   formatRatio,
   formatRatioLimit,
   formatLimit,
+  roundDown,
   plural,
 } from './format';
 
@@ -29,6 +30,12 @@ it.each(golden)('writes the $kind $value as $text', ({ kind, value, text }) => {
 
 it('rounds the most that a share may be up', () => {
   expect([0.2792, 0.279, 0.1 + 0.2, 0].map(formatRatioLimit)).toEqual(['28%', '27.9%', '30%', '0%']);
+});
+
+it('rounds what is saved at least down', () => {
+  expect([116_950, 117_000, 11_100_000.000000002, 1.239, 0].map(roundDown)).toEqual([
+    116_000, 117_000, 11_100_000, 1.23, 0,
+  ]);
 });
 
 it('rounds what is saved at most up', () => {

@@ -87,16 +87,22 @@ export function formatDuration(ns: number | null): string {
   return `${value} ${unit}`;
 }
 
-/** Return a positive number rounded up to three significant digits: what is "at most" that is at most what is shown. */
-export function roundUp(value: number): number {
+/** Return a function that rounds a positive number to three significant digits. */
+const roundDigits = (round: (value: number) => number) => (value: number) => {
   if (value <= 0 || !Number.isFinite(value)) {
     return value;
   }
   const digits = Number(value.toPrecision(12)); // sums of floats get the last digits wrong
   const exponent = Math.floor(Math.log10(digits)) - 2;
   const step = 10 ** Math.abs(exponent);
-  return exponent < 0 ? Math.ceil(digits * step) / step : Math.ceil(digits / step) * step;
-}
+  return exponent < 0 ? round(digits * step) / step : round(digits / step) * step;
+};
+
+/** Return a positive number rounded up to three significant digits: what is "at most" that is at most what is shown. */
+export const roundUp = roundDigits(Math.ceil);
+
+/** Return a positive number rounded down to three significant digits: what is "at least" that is at least what is shown. */
+export const roundDown = roundDigits(Math.floor);
 
 /** Format the most that a duration may be. */
 export const formatLimit = (ns: number | null): string => formatDuration(ns === null ? null : roundUp(ns));

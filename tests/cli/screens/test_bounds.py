@@ -40,6 +40,14 @@ def test_what_is_saved_at_most_is_rounded_up() -> None:
         assert {each.rounding for each in columns if each.title == "Saves up to"} == {"up"}
 
 
+def test_what_may_save_more_is_no_limit() -> None:
+    loader = "host user_annotation enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ 0 3000"
+    trace = repeat(loader, "host cuda_runtime cudaFree 3000 3000", launched("gemm", 7_000, 2_500, 6_990))
+    (table,) = (each for each in screen("overview", trace).tables if each.noun == "recommendation")
+    assert [(each.title, each.bound) for each in table.columns][2:] == [("Saves", "gain_is_limit")]
+    assert [row["gain_is_limit"] for row in table.rows] == ["cudaMalloc" not in row["title"] for row in table.rows]
+
+
 def test_a_device_catches_up_only_where_a_late_launch_ends_its_idle_time() -> None:
     queued = [
         f"host cuda_runtime cudaLaunchKernel {10 * i} 5 correlation={i}\n"

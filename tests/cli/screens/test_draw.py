@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -99,6 +100,18 @@ def test_bars_are_shares_of_the_total_and_not_of_the_largest_row() -> None:
 def test_a_share_of_a_bound_is_rounded_as_the_bound_is() -> None:
     column = Column("gain_ns", "Saves up to", total=10_000, rounding="up")
     assert draw_table(Table((column,), [{"gain_ns": 4_982}]), None)[-1].split() == ["4.99", "µs", "49.9%"]
+
+
+def test_the_most_and_the_least_in_one_column_are_told_apart() -> None:
+    column = Column("gain_ns", "Saves", total=10_000, bound="most")
+    rows: list[dict[str, Any]] = [
+        {"gain_ns": 4_982, "most": True},
+        {"gain_ns": 4_989, "most": False},
+        {"gain_ns": None, "most": True},
+    ]
+    shown = [line.split() for line in draw_table(Table((column,), rows), None)[1:]]
+    assert shown[:2] == [["up", "to", "4.99", "µs", "49.9%"], ["at", "least", "4.98", "µs", "49.8%"]]
+    assert shown[2] == ["–"]
 
 
 def test_styles_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:

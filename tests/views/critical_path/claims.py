@@ -446,9 +446,9 @@ CLAIMS = [
 
 NO_CLAIMS = {
     "Estimates replay the recorded schedule with shorter parts. They ignore contention for SMs and memory, clock "
-    "speeds, the GIL, locks, and what the allocator would do instead. Estimates in the table also ignore how fast "
-    "a kernel can get. Removing a wait assumes that the host doesn't need the result. The profiler's own overhead "
-    "is included.": ("what no estimate knows"),
+    "speeds, the GIL, locks, what the allocator would do instead, and that operators are slower after memory was "
+    "freed. Estimates in the table also ignore how fast a kernel can get. Removing a wait assumes that the host "
+    "doesn't need the result. The profiler's own overhead is included.": ("what no estimate knows"),
     "No time passes in {base}.": "why nothing is said",
     "No rank has a complete {noun}, so there is no critical path.": "why nothing is said",
     "{finding}.": "the end of another sentence",

@@ -247,7 +247,7 @@ CLAIMS = [
         steps(f"{LOADER} 0 5980", launched("gemm", 6_000, 1_000, 5), launched("gemm", 8_000, 2_000, 7, 2)),
     ),
     Claim(
-        "This trace can't be replayed reliably: {reason}. Savings are upper bounds from measured time.",
+        "This trace can't be replayed reliably: {reason}. Savings are {bounds}.",
         "This trace can't be replayed reliably: ",
         steps(f"{LOADER} 0 5980"),
         "launches explain the device's work",
@@ -429,7 +429,7 @@ NO_CLAIMS = {
     "{waiting}.": "the end of another sentence",
     " ({place})": "part of another sentence",
     "The example comes from {origin}.": "where it is: tests/analyses/overview/test_replayed_kernels.py",
-    "Savings are upper bounds from measured time: what the advice removes isn't part of the recorded schedule.": (
+    "Savings are {bounds}: what the advice removes isn't part of the recorded schedule.": (
         "where the gains come from: tests/views/overview/test_words.py"
     ),
 }

@@ -13,7 +13,7 @@ from tests.support.claims import launched, read_sentences, repeat
 from tests.support.simulation.simulator import Collective, Host, Simulation, Wait, ddp
 from tests.support.traces import document, draw, event, read_bytes
 from torch_tb_profiler.analyses.overview import communication_rules, device_rules, host_rules, memory_rules
-from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
+from torch_tb_profiler.analyses.overview.finding import WITHOUT_LIMIT, Advice, Finding, Gain
 from torch_tb_profiler.analyses.overview.kernel_rules import (
     attention,
     chains,
@@ -21,10 +21,11 @@ from torch_tb_profiler.analyses.overview.kernel_rules import (
     matrix_products,
     optimizer,
 )
+from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views import SLUGS
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.overview.advice import build_recommendation
+from torch_tb_profiler.views.overview.advice import build_recommendation, savings_note
 from torch_tb_profiler.views.overview.build import build
 from torch_tb_profiler.views.overview.rule_words import RULE_WORDS
 
@@ -44,13 +45,65 @@ def build_advice(id: str, case: str = "", **known: Any) -> Advice:
 @pytest.mark.parametrize(("id", "case"), RULE_WORDS)
 def test_every_case_says_what_to_do_how_much_it_gains_and_when_not(id: str, case: str) -> None:
     advice = build_recommendation(build_advice(id, case), "an average step")
-    assert advice.gain == "saves up to 5.00 ms, 50% (what-if)"
+    bound = "at least" if id in WITHOUT_LIMIT else "up to"
+    assert advice.gain == f"saves {bound} 5.00 ms, 50% (what-if)"
     assert (advice.gain_ns, advice.gain_share) == (5_000_000.0, 0.5)
+    assert advice.gain_is_limit == (bound == "up to")
     assert advice.exception.endswith(".") and not advice.rule.endswith(".")
     assert "{" not in plain(advice.text) + plain(advice.title) + advice.exception
     targets = {phrase.link for phrase in advice.text if phrase.link is not None}
     assert targets <= {advice.evidence}  # a sum of many parts opens none of them
     assert advice.evidence.partition("?")[0] in SLUGS
+
+
+def draw_steps(free: int, slower: int) -> Trace:
+    """Return four steps of six operators; after a call that frees memory, if there is one, three are slower.
+
+    free    us of that call, for which the device idles
+    slower  us by which each operator after it takes longer
+    """
+    lines, at = [], 0
+    for step in range(4):
+        begin = at
+        if free:
+            lines.append(f"host cuda_runtime cudaFree {at} {free}")
+            at += free
+        for number in range(6):
+            host = 50 + (slower if free and number < 3 else 0)
+            lines += [
+                f"host cpu_op aten::mul {at} {host}",
+                f"host cuda_runtime cudaLaunchKernel {at + host - 6} 5 correlation={6 * step + number + 1}",
+                f"gpu0 kernel k {at + host} 40 correlation={6 * step + number + 1} stream=7",
+            ]
+            at += host
+        at += 40
+        lines += [f"host user_annotation ProfilerStep#{step} {begin} {at - begin}"]
+    return draw("\n".join(lines))
+
+
+def test_without_calls_that_free_memory_more_may_be_saved_than_is_said() -> None:
+    with_calls, without = draw_steps(200, 30), draw_steps(0, 30)
+    before, after = (build(trace, NoParams()).average for trace in (with_calls, without))
+    assert before is not None and after is not None
+    advice = next(each for each in build(with_calls, NoParams()).recommendations if each.id == "allocator")
+    assert advice.gain_ns is not None and not advice.gain_is_limit
+    assert advice.gain_ns == pytest.approx(200_000, rel=0.02)
+    assert advice.gain_ns < before.duration_ns - after.duration_ns
+    assert advice.gain.startswith("saves at least 200 µs, 31.7%")
+    assert plain(advice.text).endswith(
+        "Operators after such calls are often slower on the host, which comes on top."
+    )
+
+
+def test_savings_that_are_no_limits_are_not_called_upper_bounds() -> None:
+    advice = [
+        build_recommendation(Advice(Finding(id, value=2), Gain(5.0, 4.0, "share"), 0.5), "the step")
+        for id in ("data_parallel", "allocator")
+    ]
+    assert plain(savings_note(advice, None, "no launch is recorded")).endswith(" Savings are measured time.")
+    assert plain(savings_note(advice[:1], None, "no launch is recorded")).endswith(
+        "upper bounds from measured time."
+    )
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

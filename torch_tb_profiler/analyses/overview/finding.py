@@ -24,6 +24,10 @@ _OVERLAP_RATIO = 0.85
 """What removing a wait saves is mostly time of other code, which runs meanwhile: advice on that code comes first
 where it saves at least this ratio as much."""
 
+WITHOUT_LIMIT = frozenset({"allocator"})
+"""Rules whose advice may save more than its gain: after memory was freed, operators often take longer on the host,
+which no replay knows."""
+
 NO_ROWS: Int32 = np.empty(0, np.int32)
 
 _GRAPH_CAPTURE_CALLS = ("BeginCapture", "EndCapture", "GraphInstantiate")
@@ -73,7 +77,7 @@ class Finding(msgspec.Struct, frozen=True):
 class Gain(msgspec.Struct, frozen=True):
     """What following advice saves, mean ns per typical step.
 
-    ns           how much shorter the step becomes, at most
+    ns           how much shorter the step becomes, at most; at least for the rules of WITHOUT_LIMIT
     measured_ns  time of what the advice removes, today and while nothing else runs; the same if that is the basis
     """
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TextIO
+from dataclasses import replace
+from typing import Any, NamedTuple, TextIO
 
 import msgspec
 from rich.cells import cell_len, set_cell_size
@@ -191,14 +192,14 @@ def _reason(screen: Screen, column: Column) -> str | None:
 def _block(column: Column, rows: Sequence[Row], layout: ScreenLayout) -> _Block:
     key = column.full if layout.wide and column.full else column.key
     values = [row.get(key) for row in rows]
-    texts = [format_value(column, value) for value in values]
+    texts = [_text(column, row, value) for row, value in zip(rows, values, strict=True)]
     total = column.total or column.largest
     shares = [value / total if total and isinstance(value, (int, float)) else 0.0 for value in values]
     has_share = bool(total)
     is_ratio = column.kind == "ratio"
     percents = [
-        format_ratio(share, column.rounding) if value is not None else ""
-        for share, value in zip(shares, values, strict=True)
+        format_ratio(share, _bounded(column, row).rounding) if value is not None else ""
+        for share, value, row in zip(shares, values, rows, strict=True)
     ]
     has_percent = bool(column.total) and has_share and not is_ratio
     return _Block(
@@ -210,6 +211,18 @@ def _block(column: Column, rows: Sequence[Row], layout: ScreenLayout) -> _Block:
         max(map(len, percents)) if has_percent else 0,
         _BAR_WIDTHS[0][0] if has_share and layout.bars else 0,
     )
+
+
+def _bounded(column: Column, row: Row) -> Column:
+    """Return the column with the rounding of a row, whose value is the most, or else the least."""
+    return replace(column, rounding="up" if row[column.bound] else "down") if column.bound else column
+
+
+def _text(column: Column, row: Row, value: Any) -> str:
+    shown = format_value(_bounded(column, row), value)
+    if not column.bound or value is None:
+        return shown
+    return f"{'up to' if row[column.bound] else 'at least'} {shown}"
 
 
 def _fit(blocks: list[_Block], width: int) -> tuple[list[_Block], list[_Block]]:

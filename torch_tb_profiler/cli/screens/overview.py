@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from torch_tb_profiler.base.format import format_duration, format_ratio
@@ -93,16 +94,16 @@ def _rank(configuration: dict[str, Any]) -> str | None:
 
 def _advice_table(advice: list[Row], average: Row | None) -> Table:
     """Return the advice as numbered rows on one scale, the length of a step."""
-    columns = [
-        Column("number", "", "count"),
-        Column("title", "What to change first", "text"),
-        Column("gain_ns", "Saves up to", total=average["duration_ns"] if average else None, rounding="up"),
-    ]
+    gain = Column("gain_ns", "Saves up to", total=average["duration_ns"] if average else None, rounding="up")
+    if not all(each["gain_is_limit"] for each in advice):
+        gain = replace(gain, title="Saves", bound="gain_is_limit")
+    columns = [Column("number", "", "count"), Column("title", "What to change first", "text"), gain]
     rows = [
         {
             "number": number,
             "title": plain(each["title"]),
             "gain_ns": each["gain_ns"],
+            "gain_is_limit": each["gain_is_limit"],
             "detail": plain(each["text"]),
         }
         for number, each in enumerate(advice, 1)

@@ -39,6 +39,7 @@ class Column:
     largest the largest value where they are no parts of a whole: drawn as a bar alone
     unit    what a number is divided by before it is shown
     rounding  of a bound, to the side on which it holds
+    bound   the field that says whether the value of a row is the most, where not all are; else it is the least
     full    the field with the full name that `--wide` shows
     signed  whether a plus is written before what is above 0
     hidden  only `--wide` and `--columns` show it
@@ -51,6 +52,7 @@ class Column:
     largest: float | None = None
     unit: float = 1
     rounding: Rounding = "half"
+    bound: str = ""
     full: str = ""
     signed: bool = False
     hidden: bool = False

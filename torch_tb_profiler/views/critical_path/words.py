@@ -46,9 +46,9 @@ _MIN_INNER_SHARE = 0.1
 
 _LIMITS = text(
     "Estimates replay the recorded schedule with shorter parts. They ignore contention for SMs and memory, clock "
-    "speeds, the GIL, locks, and what the allocator would do instead. Estimates in the table also ignore how fast "
-    "a kernel can get. Removing a wait assumes that the host doesn't need the result. The profiler's own overhead "
-    "is included."
+    "speeds, the GIL, locks, what the allocator would do instead, and that operators are slower after memory was "
+    "freed. Estimates in the table also ignore how fast a kernel can get. Removing a wait assumes that the host "
+    "doesn't need the result. The profiler's own overhead is included."
 )
 
 

@@ -6,9 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Basis, Finding, Gain
+from torch_tb_profiler.analyses.overview.finding import (
+    MIN_GAIN_SHARE,
+    WITHOUT_LIMIT,
+    Advice,
+    Basis,
+    Finding,
+    Gain,
+)
 from torch_tb_profiler.analyses.overview.kernel_rules.matrix_products import TENSOR_CORE_MULTIPLES
-from torch_tb_profiler.base.format import format_duration, format_ratio
+from torch_tb_profiler.base.format import Rounding, format_duration, format_ratio
 from torch_tb_profiler.base.grammar import say_steps
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
@@ -65,15 +72,17 @@ def build_recommendation(
         if finding.on_device
         else "; operators on the host may run at the same time",
     }
+    is_limit = finding.id not in WITHOUT_LIMIT
     more = text(words.more, device=device) if _exceeds_measured(advice.gain) else ()
     return Recommendation(
         id=finding.id,
         case=finding.case,
         title=text(words.title, subject=finding.subject),
         text=sentences(text(words.text, **parts), more, _origin_sentence(finding, evidence)),
-        gain=gain_text(advice.gain, advice.gain_share, alone=alone),
+        gain=gain_text(advice.gain, advice.gain_share, is_limit=is_limit, alone=alone),
         gain_ns=None if advice.gain is None else advice.gain.ns,
         gain_share=advice.gain_share,
+        gain_is_limit=is_limit,
         basis=None if advice.gain is None else advice.gain.basis,
         rule=words.rule,
         code=words.code,
@@ -104,16 +113,18 @@ def _origin_sentence(finding: Finding, evidence: str | None) -> Text:
     return text("The example comes from {origin}.", origin=Phrase(finding.origin, evidence))
 
 
-def gain_text(gain: Gain | None, gain_share: float | None, *, alone: bool = False) -> str:
-    """Return what following the advice saves at most, and how that was estimated.
+def gain_text(gain: Gain | None, gain_share: float | None, *, is_limit: bool = True, alone: bool = False) -> str:
+    """Return what following the advice saves at most, or at least, and how that was estimated.
 
-    alone  of one rank of several: if all ranks follow the advice, each also waits less for the others
+    is_limit  whether it saves no more than that
+    alone     of one rank of several: if all ranks follow the advice, each also waits less for the others
     """
     if gain is None:
         return "saves memory, not time"
     where = " on this rank alone" if alone else ""
-    saved = f"{format_duration(gain.ns, 'up')}, {format_ratio(gain_share, 'up')}"
-    return f"saves up to {saved}{where} ({BASES[gain.basis]})"
+    rounding: Rounding = "up" if is_limit else "down"
+    saved = f"{format_duration(gain.ns, rounding)}, {format_ratio(gain_share, rounding)}"
+    return f"saves {'up to' if is_limit else 'at least'} {saved}{where} ({BASES[gain.basis]})"
 
 
 def _exceeds_measured(gain: Gain | None) -> bool:
@@ -165,20 +176,22 @@ def savings_note(
     bases = {recommendation.basis for recommendation in recommendations} - {None}
     if not bases:
         return ()
+    is_limit = all(recommendation.gain_is_limit for recommendation in recommendations)
+    bounds = "upper bounds from measured time" if is_limit else "measured time"
     job = text("Savings are for this rank alone: if all ranks change, the job may save more.") if alone else ()
     if reason is not None:
         return sentences(
             text(
-                "This trace can't be replayed reliably: {reason}. Savings are upper bounds from measured time.",
+                "This trace can't be replayed reliably: {reason}. Savings are {bounds}.",
                 reason=reason,
+                bounds=bounds,
             ),
             job,
         )
     if bases == {"share"}:
         return sentences(
             text(
-                "Savings are upper bounds from measured time: what the advice removes isn't part of the recorded "
-                "schedule."
+                "Savings are {bounds}: what the advice removes isn't part of the recorded schedule.", bounds=bounds
             ),
             job,
         )

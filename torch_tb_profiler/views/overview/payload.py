@@ -127,8 +127,9 @@ class Recommendation(msgspec.Struct, frozen=True):
     """What to do.
 
     case        which case of the rule applies
-    gain        what following it saves at most, in words
-    gain_ns     the same per step, and gain_share of the step; None where it saves no time
+    gain        what following it saves, in words
+    gain_ns     the same per step, and gain_share of the step: at most where `gain_is_limit`, else at least; None
+                where it saves no time
     basis       what_if: the recorded schedule replayed without what the advice takes away; share: what that takes
                 of the step today, while nothing else runs; ranks: what the files of all ranks say together; None
                 where it saves no time
@@ -145,6 +146,7 @@ class Recommendation(msgspec.Struct, frozen=True):
     gain: str
     gain_ns: float | None
     gain_share: float | None
+    gain_is_limit: bool
     basis: Basis | None
     rule: str
     code: str

@@ -300,6 +300,7 @@ def _job_advice(
         gain=gain_text(Gain(cost, cost, "ranks"), gain_share),
         gain_ns=cost,
         gain_share=gain_share,
+        gain_is_limit=True,
         basis="ranks",
         rule=f"the files of all ranks, compared in Distributed, show {found}, which costs at least "
         f"{MIN_COST_SHARE:.0%} of {with_article(noun)}",

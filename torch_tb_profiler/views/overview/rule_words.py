@@ -81,7 +81,8 @@ RULE_WORDS = {
     ("allocator", ""): RuleWords(
         "Stop cudaMalloc/cudaFree during training",
         "For {time} of {base}, the {device} is idle during calls that allocate or free driver memory ({count} in "
-        "the trace), the longest being {subject}{place}.",
+        "the trace), the longest being {subject}{place}. Operators after such calls are often slower on the host, "
+        "which comes on top.",
         f"most of at least three steps allocate or free driver memory, which costs {_COST}",
         "each step calls torch.cuda.empty_cache(): then remove that call.",
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # in the environment",

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Recommendation } from '../../api/types';
-import { formatDuration, formatLimit, formatRatioLimit } from '../../base/format';
+import { formatDuration, formatLimit, formatRatioLimit, roundDown } from '../../base/format';
 import { capitalize, plainText, type Phrase } from '../../base/text';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -184,7 +184,7 @@ function Gain({ item }: { item: Recommendation }) {
         </span>
       )}
       <span className={css.gain} title={item.gain}>
-        {formatLimit(ns)}
+        {item.gain_is_limit ? formatLimit(ns) : `≥ ${formatDuration(roundDown(ns))}`}
         {known && <span className="dim"> {formatRatioLimit(share)}</span>}
       </span>
     </>
@@ -234,7 +234,9 @@ function Picture({ item, step }: { item: Recommendation; step: Shown | null }): 
         <i className={css.then} style={{ width: `${(left / step.duration) * 100}%` }} />
         <i className={css.saved} style={{ width: `${(1 - left / step.duration) * 100}%` }} />
       </dd>
-      <dd>{formatDuration(left)} at best</dd>
+      <dd>
+        {formatDuration(left)} {item.gain_is_limit ? 'at best' : 'or less'}
+      </dd>
     </dl>
   );
 }

@@ -263,6 +263,11 @@ it('draws what a change saves on the scale of the step, and says so where the pa
     '1.00 ms',
     '500 µs at best',
   ]);
+  const more = { ...half, id: 'more', gain_ns: 123_450, gain_is_limit: false };
+  drawView(View, { ...golden.overview, recommendations: [more] });
+  const last = [...document.querySelectorAll('[data-part=advice-row]')].at(-1)!;
+  expect(last.textContent).toContain('≥ 123 µs');
+  expect(last.textContent).toContain('877 µs or less');
   expect(other!.querySelector('[role=img]')).toBeNull();
   expect(other!.textContent).toContain('payoff unknown');
 });
