@@ -18,8 +18,7 @@ from torch_tb_profiler.analyses.distributed.operations import (
     unpack_operations,
 )
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
-from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.analyses.shared.kernel_sizes import kernel_size_codes, kernel_size_text
+from torch_tb_profiler.analyses.shared.grouping import group, kernel_size_codes, kernel_size_text
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, merge_by_owner
 from torch_tb_profiler.model.communication.collectives import Collectives, collectives

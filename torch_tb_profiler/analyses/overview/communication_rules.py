@@ -10,8 +10,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import Finding, job_kind
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
-from torch_tb_profiler.analyses.shared.grouping import group, positions_by_value
-from torch_tb_profiler.analyses.shared.kernel_sizes import kernel_size_codes
+from torch_tb_profiler.analyses.shared.grouping import group, kernel_size_codes, positions_by_value
 from torch_tb_profiler.analyses.shared.typical_steps import typical_bounds
 from torch_tb_profiler.base.arrays import distinct, median, search_sorted
 from torch_tb_profiler.base.format import format_bytes

@@ -1,4 +1,7 @@
-"""Rows of a table from calls: which calls a filter selects, which share a row, what they sum to."""
+"""Rows of a table from calls: which calls a filter selects, which share a row, what they sum to.
+
+Calls may share a row by the size of their work, as far as a file records it.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,9 @@ _MIN_MEMBERS_TO_SELECT = 1_000
 
 _VALUES_AT_ONCE = 1 << 18
 """Values that are compared with the largest of their group at once, which bounds the memory."""
+
+MAX_SIZE_LENGTH = 120
+"""Most characters of a grid or of input shapes in a size."""
 
 
 class Groups(msgspec.Struct, frozen=True):
@@ -279,3 +285,27 @@ def _input_shapes(trace: Trace) -> tuple[Int32, list[str]]:
     older, older_texts = trace.arg_codes("Input dims")
     codes = np.where(codes >= 0, codes, np.where(older >= 0, older + len(texts), NO_CODE)).astype(np.int32)
     return codes, [*texts, *older_texts]
+
+
+def kernel_size_codes(trace: Trace, rows: Int32) -> tuple[Int64, Int64]:
+    """Return how large device work is, int64[k] each: codes of the grid and of the operator's input shapes.
+
+    NO_CODE where one isn't recorded. Kernels of equal size compute as much.
+    """
+    grid = trace.arg_codes("grid", rows)[0].astype(np.int64)
+    links = device_links(trace)
+    operator = links.operator[np.searchsorted(links.rows, rows)]
+    shape = np.where(operator >= 0, input_shape_codes(trace)[operator], NO_CODE).astype(np.int64)
+    return grid, shape
+
+
+def kernel_size_text(trace: Trace, row: int) -> str:
+    """Return the size of one kernel as a sentence names it, such as "[100,1,1] [[32,64],[64,64]]"; "" if
+    unknown."""
+    rows = np.array([row], np.int32)
+    grid, shape = kernel_size_codes(trace, rows)
+    texts = trace.arg_codes("grid", rows)[1], input_shape_texts(trace)
+    codes = int(grid[0]), int(shape[0])
+    return " ".join(
+        spelled[code][:MAX_SIZE_LENGTH] for spelled, code in zip(texts, codes, strict=True) if code >= 0
+    )

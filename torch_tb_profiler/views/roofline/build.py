@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import isfinite
-
 from torch_tb_profiler.analyses.roofline.counters import CounterTotals, counter_totals
 from torch_tb_profiler.analyses.roofline.speeds import missing_work_reason, row_speed
 from torch_tb_profiler.analyses.roofline.summary import RooflineSums, sum_rows
@@ -11,6 +9,7 @@ from torch_tb_profiler.analyses.roofline.table import RooflineTable, WorkFilter,
 from torch_tb_profiler.analyses.roofline.tokens import count_tokens
 from torch_tb_profiler.analyses.roofline.utilization import Utilization, utilization
 from torch_tb_profiler.analyses.shared.grouping import input_shape_codes, input_shape_texts
+from torch_tb_profiler.analyses.shared.payload_values import optional_float
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.counters.dispatches import COUNTER_FILES_NOTE
 from torch_tb_profiler.model.counters.ranges import counter_ranges
@@ -102,9 +101,7 @@ def _rows(trace: Trace, table: RooflineTable, params: RooflineParams) -> list[Ro
 def _row(trace: Trace, totals: RooflineSums, i: int, group_by: str) -> RooflineRow:
     event, busy = int(totals.event[i]), int(totals.busy[i])
     name = _name(trace, event, group_by)
-    flops, moved, roof = (
-        _finite_or_none(float(values[i])) for values in (totals.flops, totals.bytes, totals.roof)
-    )
+    flops, moved, roof = (optional_float(values[i]) for values in (totals.flops, totals.bytes, totals.roof))
     roof_ns, fast = int(totals.roof_ns[i]), row_speed(totals, i)
     return RooflineRow(
         event=event,
@@ -236,18 +233,14 @@ def _counter_row(trace: Trace, table: CounterTotals, i: int, name: str, short: s
         operator=name_of(trace, operator) if operator >= 0 else None,
         outermost=name_of(trace, outermost) if outermost >= 0 else None,
         calls=int(table.calls[i]),
-        values=[_finite_or_none(value) for value in table.values[:, i].tolist()],
-        flops=_finite_or_none(float(table.flops[i])),
-        bytes=_finite_or_none(float(table.bytes[i])),
-        modeled_flops=_finite_or_none(float(table.modeled_flops[i])),
-        modeled_bytes=_finite_or_none(float(table.modeled_bytes[i])),
+        values=[optional_float(value) for value in table.values[:, i].tolist()],
+        flops=optional_float(table.flops[i]),
+        bytes=optional_float(table.bytes[i]),
+        modeled_flops=optional_float(table.modeled_flops[i]),
+        modeled_bytes=optional_float(table.modeled_bytes[i]),
         reason=table.reason[i],
         modeled_reason=table.model_reason[i],
     )
-
-
-def _finite_or_none(value: float) -> float | None:
-    return value if isfinite(value) else None
 
 
 def _reasons(trace: Trace, used: Utilization, peaks: list[DevicePeaks]) -> dict[str, str]:
