@@ -339,7 +339,7 @@ class Tab(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def opens_files(self) -> bool:
-        """True if views of the tab show files, such as memory snapshots."""
+        """Return whether views of the tab show files, such as memory snapshots."""
         return any(isinstance(view, FileView) for view in (self.view, *self.parts))
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torch_tb_profiler.discovery import ListedFile, with_counters
+from torch_tb_profiler.discovery import ListedFile, with_counter_files
 from torch_tb_profiler.storage import FileId, open_location
 
 LOCATION = open_location("memory://beside")
@@ -15,7 +15,7 @@ def list_files(*paths: str, identity: str = "1") -> list[ListedFile]:
 
 
 def list_attached(*paths: str) -> dict[str, list[str]]:
-    files = with_counters(list_files(*paths), lambda file: file.name != "config.json")
+    files = with_counter_files(list_files(*paths), lambda file: file.name != "config.json")
     assert [file.path for file in files] == list(paths)
     return {file.path: [each.path for each in file.counters] for file in files if file.counters}
 
@@ -51,7 +51,7 @@ def test_the_id_of_a_trace_tells_its_counters() -> None:
     trace, other = list_files("a/x.pt.trace.json"), list_files("a/counter_collection.csv", identity="2")
     seen = set()
     for counters in ([], list_files("a/counter_collection.csv"), other):
-        (file, *_) = with_counters([*trace, *counters], lambda file: True)
+        (file, *_) = with_counter_files([*trace, *counters], lambda file: True)
         assert file.id.uri == trace[0].id.uri
         seen.add(file.id.identity)
     assert len(seen) == 3

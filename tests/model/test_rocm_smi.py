@@ -11,7 +11,7 @@ from torch_tb_profiler.model.rocm_smi import (
     own_gpu,
     parse_rocm_smi,
     read_quantities,
-    short_name,
+    short_sensor_name,
 )
 
 JUNCTION, EDGE = "Temperature (Sensor junction) (C)", "Temperature (Sensor edge) (C)"
@@ -74,5 +74,5 @@ def test_the_best_known_readings_have_short_names_on_the_timeline() -> None:
         "Average Graphics Package Power (W)": 1,
         "Max Graphics Package Power (W)": 750,
     }
-    names = [short_name(each.name) for each in parse_rocm_smi(smi_output(text))]
+    names = [short_sensor_name(each.name) for each in parse_rocm_smi(smi_output(text))]
     assert names == ["junction, °C", "sclk, MHz", "power, W", "Max Graphics Package Power (W)"]

@@ -46,7 +46,7 @@ class Log:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """The parts of the folder that could not be listed, and the runs with another name than their folder."""
+        """Return which parts of the folder could not be listed, and which runs are named unlike their folder."""
         return self._shared.session.catalog.problems
 
     @property
@@ -102,7 +102,7 @@ class Run(Views):
 
     @property
     def workers(self) -> Mapping[str, Sequence[str]]:
-        """Worker -> names of its spans. A file of several ranks counts as one worker until it has been read."""
+        """Return worker -> names of its spans. A file of several ranks is one worker until it has been read."""
         session = self._shared.session
         workers = session.workers(session.catalog.run(self.name))
         return {worker.name: [span.name for span in worker.spans] for worker in workers}

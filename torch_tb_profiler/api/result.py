@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from torch_tb_profiler.api.tables import arrow_tables, sentences
+from torch_tb_profiler.api.tables import arrow_tables, split_sentences
 from torch_tb_profiler.base import html
 from torch_tb_profiler.base.errors import MissingExtraError, NotFoundError
 from torch_tb_profiler.view import View
@@ -41,7 +41,7 @@ class Result(Generic[R]):
     @property
     def text(self) -> str:
         """Return the sentences of the view, one per line."""
-        return "\n".join(sentences(self.to_dict())[0])
+        return "\n".join(split_sentences(self.to_dict())[0])
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ class Result(Generic[R]):
         name = self.tables[0]
         rows = self.to_arrow(name)
         shown = html.render_table(name, rows.slice(0, html.MAX_ROWS).to_pylist(), rows.num_rows)
-        return html.render_block(self._view.title, sentences(self.to_dict())[0], shown)
+        return html.render_block(self._view.title, split_sentences(self.to_dict())[0], shown)
 
 
 def data_frame(table: pyarrow.Table) -> pandas.DataFrame:

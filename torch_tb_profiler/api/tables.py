@@ -27,7 +27,7 @@ _declared_type: Callable[[type], inspect.Type] = cache(inspect.type_info)
 """Returns the types of all fields of a payload, which msgspec compiles from text."""
 
 
-def sentences(payload: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
+def split_sentences(payload: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
     """Return (the sentences of a payload as plain text, its other fields)."""
     lines, others = [], {}
     for key, value in payload.items():

@@ -38,14 +38,14 @@ def release_memory() -> None:
             recycle_small_arrays(_UNTRIMMED_BYTES)
 
 
-def recycle_small_arrays(kept_bytes: int = 1 << 26) -> None:
+def recycle_small_arrays(retained_bytes: int = 1 << 26) -> None:
     """Keep freed arrays in this process for the next ones, except for large ones (glibc).
 
-    It keeps about `kept_bytes` at most. Nothing changes in a process that recycles all memory.
+    It keeps about `retained_bytes` at most. Nothing changes in a process that recycles all memory.
     """
     if not _is_recycling and sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(_M_MMAP_THRESHOLD, _LARGE_ARRAY_BYTES)
-        libc.mallopt(_M_TRIM_THRESHOLD, kept_bytes)
+        libc.mallopt(_M_TRIM_THRESHOLD, retained_bytes)
 
 
 # From malloc.h of glibc; other C libraries have no such options.

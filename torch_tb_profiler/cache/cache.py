@@ -61,7 +61,7 @@ class Cache:
 
     @property
     def shared(self) -> bool:
-        """True if a read may go over a network."""
+        """Return whether a read may go over a network."""
         return self._shared is not None
 
     def save_trace(self, key: str, trace: Any) -> bool:

@@ -13,7 +13,7 @@ from torch_tb_profiler.discovery.catalog import (
     Span,
     Worker,
 )
-from torch_tb_profiler.discovery.companions import with_counters, with_request_files, with_tables
+from torch_tb_profiler.discovery.companions import with_counter_files, with_request_files, with_tables
 from torch_tb_profiler.discovery.dumps import find_dumps, with_dumps
 from torch_tb_profiler.discovery.origin_files import with_origin_files
 from torch_tb_profiler.discovery.sniffer import Sniffer
@@ -32,7 +32,7 @@ __all__ = [
     "distinct_names",
     "find_dumps",
     "other_files",
-    "with_counters",
+    "with_counter_files",
     "with_dumps",
     "with_origin_files",
     "with_request_files",

@@ -168,7 +168,7 @@ def _without_packed_copies(candidates: Sequence[tuple[int, str, ListedFile]]) ->
     return list(kinds.values())
 
 
-def with_counters(files: Sequence[ListedFile], is_trace: Callable[[ListedFile], bool]) -> list[ListedFile]:
+def with_counter_files(files: Sequence[ListedFile], is_trace: Callable[[ListedFile], bool]) -> list[ListedFile]:
     """Return the files in their order, where each trace has the files with hardware counters of its kernels.
 
     If a folder holds traces of several workers, counters belong to the worker whose rank is in their name.

@@ -11,7 +11,7 @@ from werkzeug.wrappers import Request, Response
 
 from torch_tb_profiler.base.errors import NotFoundError, ProfilerError, UsageError
 from torch_tb_profiler.http.page import SandboxedPage, StaticFiles
-from torch_tb_profiler.http.query import read_content, read_query
+from torch_tb_profiler.http.query import read_body, read_query
 from torch_tb_profiler.http.responses import ValidatedResponse, refuse_method, respond, respond_error
 from torch_tb_profiler.http.routes import ROUTES, VIEW, Route
 from torch_tb_profiler.http.turns import Key, Turns, is_abandoned
@@ -64,7 +64,7 @@ class App:
                 return refuse_method(UsageError(f"this route only accepts {route.method}"), methods, request)
             query = read_query(request, route.params)
             if route.max_content > 0:
-                query = query._replace(content=read_content(request, route.max_content))
+                query = query._replace(content=read_body(request, route.max_content))
             if not route.path.startswith(VIEW):
                 return respond(route.handler(self._session, query), request)
             with self._turns.take(_turn_key(request)):

@@ -32,7 +32,7 @@ class Query(NamedTuple):
         return self.run, self.worker, self.span
 
 
-def read_content(request: Request, limit: int) -> bytes:
+def read_body(request: Request, limit: int) -> bytes:
     """Return the body of a request of the page.
 
     Raises UsageError if it is larger than `limit` bytes or comes from another site's page: a browser lets only our

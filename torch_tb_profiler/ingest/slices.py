@@ -44,7 +44,7 @@ def encode_texts(texts: TextColumn) -> CodedTexts:
     return CodedTexts([*table.table(), None], index)
 
 
-def add_slices(
+def append_slices(
     columns: EventColumns,
     category: str | CodedTexts,
     names: CodedTexts,

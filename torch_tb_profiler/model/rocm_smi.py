@@ -76,7 +76,7 @@ def _reading_name(name: str) -> str:
     return f"{clock[1]} clock (MHz)" if clock else name
 
 
-def short_name(name: str) -> str:
+def short_sensor_name(name: str) -> str:
     """Return a short name with the unit for the best known readings: "junction, °C"; other names as they are."""
     match = _SENSOR.match(name)
     if match:

@@ -68,7 +68,7 @@ _MARK_STEPS = (
 )
 
 
-def add_counters(trace: Trace, location: Location, files: Sequence[tuple[str, int]], limit: int) -> Trace:
+def add_counter_files(trace: Trace, location: Location, files: Sequence[tuple[str, int]], limit: int) -> Trace:
     """Add the hardware counters in `files` (path, stored bytes) to a trace; unusable files only leave a note.
 
     limit  bytes of each file that may be read, 0 for no limit

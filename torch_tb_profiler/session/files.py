@@ -90,12 +90,12 @@ class RequestedFiles:
 
     @property
     def small_bytes(self) -> int:
-        """Size up to which files are read in this process."""
+        """Return the size up to which files are read in this process."""
         return self._small_bytes
 
     @property
     def own_process(self) -> bool:
-        """True if this process has nothing else to do."""
+        """Return whether this process has nothing else to do."""
         return self._own_process
 
     # ---- state --------------------------------------------------------------------------------------

@@ -312,9 +312,9 @@ def _load(
     for format_ in request.formats:
         identity = combined_identity(identity, format_.identity)
     if request.counters:
-        from torch_tb_profiler.session.companion_files import add_counters
+        from torch_tb_profiler.session.companion_files import add_counter_files
 
-        trace = add_counters(trace, location, request.counters, request.limit)
+        trace = add_counter_files(trace, location, request.counters, request.limit)
     if request.origins:
         from torch_tb_profiler.session.companion_files import add_origin_files
 

@@ -96,7 +96,7 @@ class Loader:
 
     @property
     def remote(self) -> bool:
-        """True if files may be loaded on other machines."""
+        """Return whether files may be loaded on other machines."""
         return self._executor is not None and self._executor.remote
 
     def load(

@@ -20,7 +20,7 @@ from torch_tb_profiler.discovery import (
     distinct_names,
     find_dumps,
     other_files,
-    with_counters,
+    with_counter_files,
     with_dumps,
     with_origin_files,
     with_request_files,
@@ -77,12 +77,12 @@ class LogFolders:
 
     @property
     def scanned(self) -> bool:
-        """False until the first listing is complete."""
+        """Return whether the first listing is complete."""
         return self._scanned.is_set()
 
     @property
     def holds_one_trace(self) -> bool:
-        """True if there is one trace file in the log folders."""
+        """Return whether there is one trace file in the log folders."""
         runs = self.catalog.runs
         return len(runs) == 1 and [len(worker.spans) for worker in runs[0].workers[:2]] == [1]
 
@@ -131,7 +131,7 @@ class LogFolders:
             dumped = {dump.file.path for dump in dumps}
             files = [file for file in files if file.path not in dumped]
             files = with_tables(files, self._sniffer.is_trace, self._is_foreign)
-            files = with_counters(files, self._sniffer.is_trace)
+            files = with_counter_files(files, self._sniffer.is_trace)
             files = with_origin_files(files, self._sniffer.is_trace)
             files = with_request_files(files, self._sniffer.is_trace)
             folder_runs = with_dumps(

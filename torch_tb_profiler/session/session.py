@@ -80,7 +80,7 @@ class Session:
 
     @property
     def scanned(self) -> bool:
-        """False until the first listing is complete."""
+        """Return whether the first listing is complete."""
         return self._log.scanned
 
     @property

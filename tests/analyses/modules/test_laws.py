@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.traces import read
 from torch_tb_profiler.analyses.modules.flame import build_module_flame
-from torch_tb_profiler.analyses.modules.times import family_times, module_times
+from torch_tb_profiler.analyses.modules.times import device_times_by_family, module_times
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.modules import modules
 
@@ -50,7 +50,7 @@ def test_times_add_up_in_any_trace(generated: list[dict[str, Any]]) -> None:
     times = module_times(trace, model)
     durations = event_ends(trace) - trace.events.start
     assert times.device_time == durations[rows_of_kind(trace, *DEVICE_KINDS)].sum()
-    assert (family_times(trace, model).sum(axis=1) == times.forward_self + times.backward_self).all()
+    assert (device_times_by_family(trace, model).sum(axis=1) == times.forward_self + times.backward_self).all()
     inside = np.zeros(len(model.names), np.int64)
     rows = model.nesting.rows
     rows = rows[np.isin(model.nesting.parent[rows], model.calls)]

@@ -46,7 +46,7 @@ class CountedSteps(msgspec.Struct, frozen=True):
 
     @property
     def durations(self) -> Int64:
-        """Duration of each step, int64[s] ns."""
+        """Return the duration of each step, int64[s] ns."""
         return self.ends - self.starts
 
 

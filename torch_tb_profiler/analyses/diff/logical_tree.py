@@ -19,7 +19,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.diff.counted_steps import counted_steps
-from torch_tb_profiler.analyses.diff.roles import GROUP_NAMES, PartRole, autograd_threads, main_thread, part_roles
+from torch_tb_profiler.analyses.diff.roles import GROUP_NAMES, PartRole, autograd_threads, part_roles, step_thread
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.markers import MODULE_PREFIX, is_step
 from torch_tb_profiler.base.memo import derived
@@ -102,7 +102,7 @@ class _TreeBuilder:
         self.step = self.steps.of_event[rows]
         self.start = trace.events.start[rows]
         self.host = self.durations[rows].astype(np.int64)
-        self.main = trace.events.thread[rows] == main_thread(trace)
+        self.main = trace.events.thread[rows] == step_thread(trace)
         outermost = np.zeros(len(trace), np.bool_)
         tasks = backward_tasks(trace).rows
         outermost[tasks[task_around[tasks] < 0]] = True

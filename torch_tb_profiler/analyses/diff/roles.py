@@ -53,7 +53,7 @@ def part_roles(trace: Trace, rows: Int32) -> Int8:
 
 
 @derived
-def main_thread(trace: Trace) -> int:
+def step_thread(trace: Trace) -> int:
     """Return the thread that runs the steps.
 
     Without step markers it is the thread whose outermost calls take the most time; NO_CODE if no thread has calls.
@@ -78,5 +78,5 @@ def autograd_threads(trace: Trace) -> Int32:
     All of their work counts as backward: old files link only some of these tasks to their forward operators.
     """
     threads = np.unique(trace.events.thread[backward_tasks(trace).rows])
-    others: Int32 = threads[threads != main_thread(trace)].astype(np.int32)
+    others: Int32 = threads[threads != step_thread(trace)].astype(np.int32)
     return others

@@ -116,7 +116,7 @@ class StragglerCosts(msgspec.Struct, frozen=True):
 
     @property
     def imbalance(self) -> float:
-        """The ns per step that all differences between the ranks cost."""
+        """Return the ns per step that all differences between the ranks cost."""
         return self.imbalance_of_others(())
 
     def imbalance_of_others(self, members: Sequence[int]) -> float:

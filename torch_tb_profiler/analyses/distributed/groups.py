@@ -105,7 +105,7 @@ class RankCoverage(msgspec.Struct, frozen=True):
 
     @property
     def absent(self) -> tuple[int, ...]:
-        """The missing ranks without a trace."""
+        """Return the missing ranks that have no trace."""
         return tuple(rank for rank in self.missing if rank not in self.untimed)
 
 

@@ -144,7 +144,7 @@ class RankTime(msgspec.Struct, frozen=True):
 
     @property
     def excess(self) -> int:
-        """ns that the straggler spends more than the median rank, at least."""
+        """Return the ns that the straggler spends more than the median rank, at least."""
         return self.time - self.most
 
 

@@ -133,7 +133,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
 
     @property
     def cause(self) -> StragglerCause | None:
-        """Why the first of `ranks` is late, None if unknown."""
+        """Return why the first of `ranks` is late, None if unknown."""
         return self.cause_of(self.ranks[0].member) if self.ranks else None
 
     def cause_of(self, member: int) -> StragglerCause | None:
@@ -142,7 +142,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
 
     @property
     def splits_waiting(self) -> bool:
-        """Whether waiting and transfer can be told apart, or bounded where ranks are missing."""
+        """Return whether waiting and transfer can be told apart, or bounded where ranks are missing."""
         return self.kind != "unknown" or self.reason in ("absent", "missing")
 
 

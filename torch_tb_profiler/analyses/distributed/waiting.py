@@ -123,7 +123,7 @@ class Arrivals(msgspec.Struct, frozen=True):
 
     @property
     def attributable(self) -> Bool:
-        """bool[c]: it is known which rank arrived last, and its profiler was recording."""
+        """Return bool[c]: it is known which rank arrived last, and its profiler was recording."""
         return (self.last >= 0) & ~self.late_recording
 
 

@@ -61,7 +61,7 @@ class WorkWindows(msgspec.Struct, frozen=True):
 
     @property
     def excess(self) -> Int64:
-        """int64[m] ns more than typical, negative if the rank was faster."""
+        """Return int64[m]: ns more than typical, negative if the rank was faster."""
         return self.work - self.typical
 
 

@@ -27,7 +27,7 @@ class JobGroup:
 
     @cached_property
     def positions(self) -> dict[int, int]:
-        """Global rank -> its rank within the group."""
+        """Return global rank -> its rank within the group."""
         return {rank: position for position, rank in enumerate(self.ranks)}
 
 

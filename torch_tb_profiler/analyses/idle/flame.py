@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.schedule.segments import counted_steps, idle_segments
+from torch_tb_profiler.analyses.schedule.segments import counted_step_mask, idle_segments
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.markers import MODULE_PREFIX, is_step, is_user_frame
 from torch_tb_profiler.base.memo import derived
@@ -42,7 +42,7 @@ def idle_flame_graph(trace: Trace, device: int, stream: int | None = None, step:
     Raise NotFoundError for an unknown step.
     """
     idle = idle_segments(trace, device, stream)
-    selected = np.flatnonzero(counted_steps(trace, step)[idle.step])
+    selected = np.flatnonzero(counted_step_mask(trace, step)[idle.step])
     cause, row, length = idle.cause[selected], idle.row[selected], idle.length[selected]
     chains = _name_chains(trace, row)
     chain = np.where(row >= 0, chains.of_row[row], NO_CODE)

@@ -14,7 +14,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.causes import Cause
 from torch_tb_profiler.analyses.schedule.places import program_places
-from torch_tb_profiler.analyses.schedule.segments import IdleSegments, counted_steps, idle_segments
+from torch_tb_profiler.analyses.schedule.segments import IdleSegments, counted_step_mask, idle_segments
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import (
     WhatIfTarget,
@@ -105,7 +105,7 @@ class IdleGains(msgspec.Struct, frozen=True):
 def idle_table(trace: Trace, device: int, stream: int | None, by: SubjectKind, step: str = "") -> IdleTable:
     """Return the idle time of a device or stream; raise NotFoundError if `step` isn't a complete step."""
     idle = idle_segments(trace, device, stream)
-    counted = counted_steps(trace, step)
+    counted = counted_step_mask(trace, step)
     is_chosen = counted[idle.step]
     selected = None if is_chosen.all() else np.flatnonzero(is_chosen)
     chosen = slice(None) if selected is None else selected  # all: views instead of copies

@@ -124,17 +124,17 @@ def _choose_disjoint(
 ) -> list[tuple[int, Int64]]:
     """Choose repeats by score, without work already taken; one that loses more than half its runs is skipped."""
     changes = np.zeros(count + 1, np.int64)
-    taken_before = np.zeros(count + 1, np.int64)
+    used_before = np.zeros(count + 1, np.int64)
     chosen: list[tuple[int, Int64]] = []
     for length, positions in sorted(repeats, key=lambda each: -_score(before, *each)):
         if len(chosen) == max_sequences:
             break
-        free = positions[taken_before[positions + length] == taken_before[positions]]
+        free = positions[used_before[positions + length] == used_before[positions]]
         if len(free) < max(min_runs, len(positions) / 2):
             continue
         np.add.at(changes, free, 1)
         np.add.at(changes, free + length, -1)
-        taken_before = np.append(0, np.cumsum(np.cumsum(changes[:-1]) > 0))
+        used_before = np.append(0, np.cumsum(np.cumsum(changes[:-1]) > 0))
         chosen.append((length, free))
     return chosen
 

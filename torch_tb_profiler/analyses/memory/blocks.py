@@ -54,7 +54,7 @@ class BlockLifetime(msgspec.Struct, frozen=True):
 
     @property
     def duration(self) -> int | None:
-        """Nanoseconds from allocation to release, None unless both are recorded."""
+        """Return the ns from allocation to release, None unless both are recorded."""
         return None if self.allocated is None or self.released is None else self.released - self.allocated
 
 

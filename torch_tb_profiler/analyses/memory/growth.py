@@ -84,7 +84,7 @@ class DeviceGrowth(msgspec.Struct, frozen=True):
 
     @property
     def is_large(self) -> bool:
-        """True if the blocks of the holders are worth naming where another device is spoken of."""
+        """Return whether the blocks of the holders are worth naming where another device is spoken of."""
         return self.growing and sum(holder.growth for holder in self.holders) >= MIN_LARGE_BYTES
 
 

@@ -70,7 +70,7 @@ class ModuleTimes(msgspec.Struct, frozen=True):
 
     @property
     def host_exclusive(self) -> Int64:
-        """Host time of the calls without the places inside: self and operators, int64[m] ns."""
+        """Return the host time of the calls without the places inside: self and operators, int64[m] ns."""
         return self.host_self + self.operators_time
 
     @property
@@ -106,7 +106,7 @@ class ClassTimes(msgspec.Struct, frozen=True):
 
     @property
     def device(self) -> int:
-        """Device work, forward and backward."""
+        """Return the device work, forward and backward."""
         return self.forward + self.backward
 
 
@@ -192,7 +192,7 @@ def _module_of(model: Modules, place: int) -> tuple[str, int]:
     return (name, NO_CODE) if model.classes[place] and number != name and number.isdecimal() else (name, place)
 
 
-def family_times(trace: Trace, model: Modules) -> Int64:
+def device_times_by_family(trace: Trace, model: Modules) -> Int64:
     """Return device time of each place by family, int64[m, f] ns in order of FAMILIES, without the places inside.
 
     Forward and backward; a row sums to `forward_self + backward_self` of `module_times`.
@@ -205,7 +205,7 @@ def family_times(trace: Trace, model: Modules) -> Int64:
 
 
 def largest_families(times: Int64) -> dict[str, int]:
-    """Return the families that took time, largest first, from a row (or a sum of rows) of `family_times`."""
+    """Return the families that took time, largest first, from a row (or a sum) of `device_times_by_family`."""
     order = np.argsort(-times, kind="stable")
     return {FAMILIES[code]: int(times[code]) for code in order.tolist() if times[code] > 0}
 

@@ -58,7 +58,7 @@ class RooflineSums(msgspec.Struct, frozen=True):
 
 def sum_rows(trace: Trace, items: WorkItems, groups: Groups, custom_peaks: str) -> RooflineSums:
     """Return the totals of every group of items."""
-    done, reach = operator_work(trace), roofline_times(trace, custom_peaks)
+    work, reach = operator_work(trace), roofline_times(trace, custom_peaks)
     count = len(groups)
     known = {name: ~np.isnan(getattr(items, name)) for name in ("flops", "bytes", "roof", "compute", "memory")}
 
@@ -71,8 +71,8 @@ def sum_rows(trace: Trace, items: WorkItems, groups: Groups, custom_peaks: str) 
 
     # The last cell answers for what no operator launched.
     communicates = np.append(reach.is_communication, False)[items.call]
-    estimated, measured = (np.append(each, False)[items.call] for each in (done.estimated, done.measured))
-    captured = np.append(done.owners.captured >= 0, False)[items.call] & (known["flops"] | known["bytes"])
+    estimated, measured = (np.append(each, False)[items.call] for each in (work.estimated, work.measured))
+    captured = np.append(work.owners.captured >= 0, False)[items.call] & (known["flops"] | known["bytes"])
     measured = measured | ((items.call < 0) & (known["flops"] | known["bytes"]))  # counted: nothing else tells it
     longest = _longest(groups.which, items.busy, count)
     both = known["compute"] & known["memory"]
@@ -117,15 +117,15 @@ def _longest(which: Int64, busy: Int64, count: int) -> Int64:
 
 
 def _unit(trace: Trace, call: int) -> str | None:
-    done = operator_work(trace)
-    if call < 0 or done.type[call] < 0:
+    work = operator_work(trace)
+    if call < 0 or work.type[call] < 0:
         return None
-    return "matrix" if done.matrix[call] else "vector"
+    return "matrix" if work.matrix[call] else "vector"
 
 
 def _type(trace: Trace, call: int) -> str | None:
-    done = operator_work(trace)
-    return None if call < 0 or done.type[call] < 0 else done.types[done.type[call]]
+    work = operator_work(trace)
+    return None if call < 0 or work.type[call] < 0 else work.types[work.type[call]]
 
 
 def _bounds(
@@ -159,17 +159,17 @@ def _bounds(
 def _reasons(
     trace: Trace, items: WorkItems, groups: Groups, known: np.ndarray, communicates: np.ndarray, count: int
 ) -> list[str | None]:
-    done = operator_work(trace)
+    work = operator_work(trace)
     reasons: list[str | None] = [None] * count
-    missing = ~known | np.append(done.host, False)[items.call]
+    missing = ~known | np.append(work.host, False)[items.call]
     at = np.flatnonzero(missing & ~communicates)
     longest = _longest(groups.which[at], items.busy[at], count)
     for group_number in np.flatnonzero(longest >= 0).tolist():
         call = int(items.call[at[longest[group_number]]])
         if call < 0:
             reasons[group_number] = UNLINKED
-        elif done.reason[call] >= 0:
-            reasons[group_number] = done.reasons[done.reason[call]]
+        elif work.reason[call] >= 0:
+            reasons[group_number] = work.reasons[work.reason[call]]
         else:
-            reasons[group_number] = FROM_HOST if done.host[call] else NOT_MODELED
+            reasons[group_number] = FROM_HOST if work.host[call] else NOT_MODELED
     return reasons

@@ -71,12 +71,12 @@ class RooflineTable(msgspec.Struct, frozen=True):
 
 def roofline_table(trace: Trace, group_by: GroupBy, chosen: WorkFilter, custom_peaks: str) -> RooflineTable:
     """Group the chosen work. Raises NotFoundError for an unknown step, UsageError for unreadable peaks."""
-    done, reach = operator_work(trace), roofline_times(trace, custom_peaks)
+    work, reach = operator_work(trace), roofline_times(trace, custom_peaks)
     calls = np.flatnonzero(select_calls(trace, reach, chosen))
     lost = select_unlinked(trace, chosen)
     length = int((event_ends(trace) - trace.events.start)[lost].sum())
     if group_by in EVENT_GROUPINGS:
-        own = done.owners
+        own = work.owners
         wanted = np.zeros(len(own.calls) + 1, np.bool_)
         wanted[calls] = True
         at = np.flatnonzero(wanted[own.call] | np.isin(own.events, lost))
@@ -84,12 +84,12 @@ def roofline_table(trace: Trace, group_by: GroupBy, chosen: WorkFilter, custom_p
         codes = trace.events.name if group_by == "kernel" else family_codes(trace).astype(np.int32)
         keys = [codes[items.event]]
     else:
-        rows = done.owners.calls[calls]
+        rows = work.owners.calls[calls]
         items = items_of_calls(trace, calls, custom_peaks)
-        name = done.owners.name[calls]
+        name = work.owners.name[calls]
         keys = {
             "operator": [name],
-            "shape": [name, input_shape_codes(trace)[rows], done.owners.captured[calls]],
+            "shape": [name, input_shape_codes(trace)[rows], work.owners.captured[calls]],
             "module": [modules(trace).code[rows]] if group_by == "module" else [],
         }[group_by]
     return RooflineTable(items, group(*keys), length)
@@ -117,8 +117,8 @@ def call_times(trace: Trace) -> Int64:
 
 def select_unlinked(trace: Trace, chosen: WorkFilter) -> Int32:
     """Return the selected device events that no operator launched; their launch decides the step."""
-    done = operator_work(trace)
-    rows = done.owners.events[done.owners.call < 0]
+    work = operator_work(trace)
+    rows = work.owners.events[work.owners.call < 0]
     keep = np.ones(len(rows), np.bool_)
     if chosen.step:
         keep &= step_mask(trace, launch_times(trace, rows), chosen.step)
@@ -130,34 +130,34 @@ def select_unlinked(trace: Trace, chosen: WorkFilter) -> Int32:
 
 def items_of_calls(trace: Trace, calls: Int64, custom_peaks: str) -> WorkItems:
     """Return the work of calls; `calls` are positions in those of `operator_work`."""
-    done, reach = operator_work(trace), roofline_times(trace, custom_peaks)
+    work, reach = operator_work(trace), roofline_times(trace, custom_peaks)
     return WorkItems(
         call=calls,
-        event=done.owners.calls[calls],
-        flops=done.flops[calls],
-        bytes=done.bytes[calls],
+        event=work.owners.calls[calls],
+        flops=work.flops[calls],
+        bytes=work.bytes[calls],
         compute=reach.compute[calls],
         memory=reach.memory[calls],
         roof=reach.roofline[calls],
-        busy=done.busy[calls],
-        device=done.device[calls],
+        busy=work.busy[calls],
+        device=work.device[calls],
         idle=reach.idle_before[calls],
     )
 
 
 def items_of_events(trace: Trace, at: Int64, custom_peaks: str) -> WorkItems:
     """Return the work of device events (positions `at` in those of `work_owners`), each with its call's share."""
-    done, reach = operator_work(trace), roofline_times(trace, custom_peaks)
-    call = done.owners.call[at].astype(np.int64)
-    rows = done.owners.events[at]
+    work, reach = operator_work(trace), roofline_times(trace, custom_peaks)
+    call = work.owners.call[at].astype(np.int64)
+    rows = work.owners.events[at]
     length = (event_ends(trace) - trace.events.start)[rows]
     of_flops, of_bytes = (shares[at] for shares in _event_shares(trace))
     # The last cell answers for what no operator launched.
     flops, moved, compute, memory = (
         np.append(values, np.nan)[call] * share
         for values, share in (
-            (done.flops, of_flops),
-            (done.bytes, of_bytes),
+            (work.flops, of_flops),
+            (work.bytes, of_bytes),
             (reach.compute, of_flops),
             (reach.memory, of_bytes),
         )

@@ -45,30 +45,30 @@ class Utilization(msgspec.Struct, frozen=True):
 
 def utilization(trace: Trace, chosen: WorkFilter, custom_peaks: str) -> Utilization:
     """Return the utilization over these steps; calls outside don't count. Raises as `roofline_table`."""
-    done, reach = operator_work(trace), roofline_times(trace, custom_peaks)
+    work, reach = operator_work(trace), roofline_times(trace, custom_peaks)
     keep = select_calls(trace, reach, chosen)
     inside = keep & _in_steps(trace, chosen)
-    matrix = done.matrix & inside & ~np.isnan(done.flops)
-    rate = np.full(len(done.flops), np.nan)
+    matrix = work.matrix & inside & ~np.isnan(work.flops)
+    rate = np.full(len(work.flops), np.nan)
     for id_, peaks in reach.peaks.items():
-        for code, kind in enumerate(done.types):
+        for code, kind in enumerate(work.types):
             peak = peaks.rate(True, kind)
-            rate[(reach.device == id_) & (done.type == code)] = np.nan if peak is None else peak
-    model = matrix & ~done.recomputed
+            rate[(reach.device == id_) & (work.type == code)] = np.nan if peak is None else peak
+    model = matrix & ~work.recomputed
     span = _step_ns(trace, chosen)
     used = len(distinct_numbers(reach.device[keep])) if chosen.device is None else 1
     time = span * max(used, 1)
-    needed_ns = 1e9 * float((done.needed[model] / rate[model]).sum())
-    executed_ns = 1e9 * float((done.flops[matrix] / rate[matrix]).sum())
+    needed_ns = 1e9 * float((work.needed[model] / rate[model]).sum())
+    executed_ns = 1e9 * float((work.flops[matrix] / rate[matrix]).sum())
     measured = bool(matrix.any()) and time > 0
     modeled, device = _known_and_total_ns(trace, chosen, keep)
     return Utilization(
         mfu=needed_ns / time if measured and np.isfinite(needed_ns) else None,
         hfu=executed_ns / time if measured and np.isfinite(executed_ns) else None,
         peak_ns=needed_ns if np.isfinite(needed_ns) else 0.0,
-        needed=float(done.needed[model].sum()),
-        executed=float(done.flops[matrix].sum()),
-        again=float(done.flops[matrix & done.recomputed].sum()),
+        needed=float(work.needed[model].sum()),
+        executed=float(work.flops[matrix].sum()),
+        again=float(work.flops[matrix & work.recomputed].sum()),
         coverage=modeled / device if device else None,
         modeled_ns=modeled,
         device_ns=device,
@@ -78,11 +78,11 @@ def utilization(trace: Trace, chosen: WorkFilter, custom_peaks: str) -> Utilizat
 
 def _known_and_total_ns(trace: Trace, chosen: WorkFilter, keep: Bool) -> tuple[int, int]:
     """Return (ns of calls whose FLOPs or bytes are known, ns of all device events) within the filter."""
-    done = operator_work(trace)
-    known = keep & (~np.isnan(done.flops) | ~np.isnan(done.bytes))
+    work = operator_work(trace)
+    known = keep & (~np.isnan(work.flops) | ~np.isnan(work.bytes))
     lost = select_unlinked(trace, chosen)
     unlinked = int((event_ends(trace) - trace.events.start)[lost].sum())
-    return int(done.device[known].sum()), int(done.device[keep].sum()) + unlinked
+    return int(work.device[known].sum()), int(work.device[keep].sum()) + unlinked
 
 
 def _in_steps(trace: Trace, chosen: WorkFilter) -> Bool:

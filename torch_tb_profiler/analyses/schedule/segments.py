@@ -246,7 +246,7 @@ def _cut_at(
     ]
 
 
-def counted_steps(trace: Trace, step: str = "") -> Bool:
+def counted_step_mask(trace: Trace, step: str = "") -> Bool:
     """Return which steps count, bool[steps]: the typical ones, or the complete steps named `step`.
 
     Raise NotFoundError, listing the steps, if no complete step has the name.

@@ -19,9 +19,9 @@ def roofline_shares(trace: Trace, rows: Int32, matrix_type: str = "") -> Float64
 
     matrix_type  attainable with the same bytes and FLOPs, but these in the matrix units with this number type
     """
-    done = operator_work(trace)
-    attainable = attainable_ns(trace, np.arange(len(done.busy)), matrix_type=matrix_type)
-    share = np.append(attainable / np.maximum(done.busy, 1), np.nan)
+    work = operator_work(trace)
+    attainable = attainable_ns(trace, np.arange(len(work.busy)), matrix_type=matrix_type)
+    share = np.append(attainable / np.maximum(work.busy, 1), np.nan)
     shares: Float64 = np.minimum(share[owning_calls(trace, rows)], 1.0)
     return shares
 
@@ -49,7 +49,7 @@ def attainable_ns(
     moved_bytes  what that kernel reads and writes
     flops_share  of the arithmetic of the calls, which that kernel does
     """
-    done, times = operator_work(trace), roofline_times(trace, "")
+    work, times = operator_work(trace), roofline_times(trace, "")
     if not matrix_type and moved_bytes is None:
         unchanged: Float64 = times.roofline[calls]
         return unchanged
@@ -58,7 +58,7 @@ def attainable_ns(
         mine = device == id_
         if matrix_type:
             peak = rates.rate(True, matrix_type)
-            compute[mine] = np.nan if peak is None else 1e9 * done.flops[calls[mine]] / peak
+            compute[mine] = np.nan if peak is None else 1e9 * work.flops[calls[mine]] / peak
         if moved_bytes is not None:
             memory[mine] = np.nan if rates.memory is None else 1e9 * moved_bytes / rates.memory
     if moved_bytes is None:

@@ -126,8 +126,8 @@ def _are_apart(durations: Int64 | Float64, allowed: int) -> Bool:
     another.
     """
     order = np.argsort(np.abs(durations - median(durations)), kind="stable")
-    kept = durations[order[: len(durations) - allowed]]
-    low, high = kept.min(), kept.max()
+    remaining = durations[order[: len(durations) - allowed]]
+    low, high = remaining.min(), remaining.max()
     apart: Bool = np.maximum(low - durations, durations - high) > high - low
     return apart
 
@@ -138,12 +138,12 @@ def _fills_pipeline(times: Breakdown) -> bool:
     if np.count_nonzero(spans.complete) < MIN_STEPS or not spans.complete[0]:
         return False
 
-    def is_usual(values: Int64) -> bool:
+    def is_typical(values: Int64) -> bool:
         return bool(values[0] <= (1 + MIN_ODD_RATIO) * median(values[1:][spans.complete[1:]]))
 
     worked: Int64 = np.sum([times.times[name] for name in DEVICE_CATEGORIES], axis=0)
-    is_usual_work = is_usual(spans.host_ends - spans.host_starts) and is_usual(worked)
-    return is_usual_work and bool(worked[0]) and not is_usual(times.durations)
+    is_typical_work = is_typical(spans.host_ends - spans.host_starts) and is_typical(worked)
+    return is_typical_work and bool(worked[0]) and not is_typical(times.durations)
 
 
 class AverageStep(msgspec.Struct, frozen=True):

@@ -77,7 +77,7 @@ def class_of(trace: Trace, row: int) -> int:
 
 
 @derived
-def process_groups(trace: Trace) -> tuple[Int32, Sequence[str]]:
+def collective_group_codes(trace: Trace) -> tuple[Int32, Sequence[str]]:
     """Return the process group of every collective as codes, int32[n], and their texts; code 0 is "none"."""
     names, texts = trace.arg_codes("Process Group Name")
     description_codes, descriptions = trace.arg_codes("Process Group Description")
@@ -116,7 +116,7 @@ def color_codes(trace: Trace, rows: Int32, by: SliceColor) -> npt.NDArray[np.gen
     if by == "family":
         return np.where(rows >= 0, family_codes(trace)[rows] + 1, 0)
     if by == "process_group":
-        return np.minimum(process_groups(trace)[0][rows], _MAX_CODE)
+        return np.minimum(collective_group_codes(trace)[0][rows], _MAX_CODE)
     return np.minimum(modules(trace).code[rows] + 1, _MAX_CODE)
 
 
@@ -128,6 +128,6 @@ def legend(trace: Trace, by: ColorBy) -> list[str]:
         present = distinct_codes(family_codes(trace).astype(np.int32))
         return ["none", *(name if code in present else "" for code, name in enumerate(FAMILIES))]
     if by == "process_group":
-        return list(process_groups(trace)[1])
+        return list(collective_group_codes(trace)[1])
     table = modules(trace)
     return ["none", *(" / ".join(table.path(code)) for code in range(min(len(table.names), _MAX_CODE - 1)))]

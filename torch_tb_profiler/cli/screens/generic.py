@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch_tb_profiler.api.tables import sentences, tables
+from torch_tb_profiler.api.tables import split_sentences, tables
 from torch_tb_profiler.base.grammar import capitalize
 from torch_tb_profiler.cli.screens.screen import Column, Kind, Row, Screen, Table, format_value, reasons_of
 
@@ -33,7 +33,7 @@ _SHORT = "short_"
 
 def lay_out(payload: dict[str, Any], rows: str = "rows") -> Screen:
     """Return the screen of a payload; the table `rows` comes first."""
-    lines, others = sentences(payload)
+    lines, others = split_sentences(payload)
     facts = [
         (title_of(key), format_value(Column(key, "", kind_of(key, [value])), value))
         for key, value in others.items()

@@ -34,7 +34,7 @@ from torch_tb_profiler.model.iterations import (
     SEGMENT_CATEGORY,
     SEGMENT_LANE,
 )
-from torch_tb_profiler.model.rocm_smi import parse_rocm_smi, short_name
+from torch_tb_profiler.model.rocm_smi import parse_rocm_smi, short_sensor_name
 from torch_tb_profiler.model.trace import (
     ABSENT,
     AORTA,
@@ -166,7 +166,7 @@ class _IterationColumns:
         if text and not readings:
             health.add("rocm_smi_unreadable", "warning", "an output of rocm-smi has no readings")
         for each in readings:
-            name = f"GPU {each.gpu} {short_name(each.name)}"
+            name = f"GPU {each.gpu} {short_sensor_name(each.name)}"
             self._add_row("C", READING_CATEGORY, name, READING_LANE, time_ns, None)
             self._add_arg("value", "float", each.value)
 

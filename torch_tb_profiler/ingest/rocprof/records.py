@@ -26,7 +26,7 @@ from torch_tb_profiler.ingest.kineto.codes import distinct_rows
 from torch_tb_profiler.ingest.kineto.columns import EventColumns
 from torch_tb_profiler.ingest.rocprof.agents import Agents
 from torch_tb_profiler.ingest.runtime import ReportStep
-from torch_tb_profiler.ingest.slices import CodedTexts, TextColumn, add_name_event, add_slices, encode_texts
+from torch_tb_profiler.ingest.slices import CodedTexts, TextColumn, add_name_event, append_slices, encode_texts
 from torch_tb_profiler.model.counters.dispatches import COUNTER_PREFIX
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ABSENT, ROCPROF, Float64, Int64, Trace
@@ -154,7 +154,7 @@ class RecordingBuilder:
         call_names = [
             _call_name(name.texts[n] if m < 0 else message.texts[m], domain.texts[d]) for d, n, m in distinct
         ]
-        add_slices(
+        append_slices(
             self.columns,
             domain.map(_category),
             CodedTexts(call_names, index),
@@ -172,7 +172,7 @@ class RecordingBuilder:
             self._add_name(
                 "thread_name", pid, tid, f"stream {tid}" if (work.stream != ABSENT).all() else f"queue {tid}"
             )
-        add_slices(
+        append_slices(
             self.columns,
             category,
             encode_texts(work.names),

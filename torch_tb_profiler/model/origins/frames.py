@@ -48,7 +48,7 @@ def is_user_file(path: str) -> bool:
 
 
 @derived
-def compiled_calls(trace: Trace) -> Int32:
+def enclosing_compiled_regions(trace: Trace) -> Int32:
     """Return the row of the innermost compiled region around each event, int32[n]; NO_CODE outside of any."""
     named = name_mask(trace.strings, lambda text: COMPILED_CALL.match(text) is not None)
     if not named.any():
@@ -85,7 +85,7 @@ def stacks_around(trace: Trace, rows: Int32) -> tuple[Int32, list[tuple[str, ...
     inside = np.flatnonzero(rows >= 0)
     if len(inside) == 0 or not has_frames(trace):
         return codes, []
-    around, region, depth = user_frames(trace), compiled_calls(trace), call_tree(trace).depth
+    around, region, depth = user_frames(trace), enclosing_compiled_regions(trace), call_tree(trace).depth
     frame = around[rows[inside]]
     call = region[rows[inside]]
     frame = np.where((call >= 0) & (depth[frame] < depth[call]), NO_CODE, frame)

@@ -26,7 +26,7 @@ from torch_tb_profiler.model.module_calls import has_module_calls, recorded_modu
 from torch_tb_profiler.model.origins import compiled, graph_nodes
 from torch_tb_profiler.model.origins.captures import input_shapes, is_wrapper
 from torch_tb_profiler.model.origins.compiled_replays import compiled_replays
-from torch_tb_profiler.model.origins.frames import compiled_calls as compiled_regions
+from torch_tb_profiler.model.origins.frames import enclosing_compiled_regions as compiled_regions
 from torch_tb_profiler.model.origins.frames import has_frames, stacks_around
 from torch_tb_profiler.model.origins.packaged import packaged_kernels
 from torch_tb_profiler.model.origins.replayed_kernels import replayed_kernels

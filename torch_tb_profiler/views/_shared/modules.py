@@ -10,7 +10,7 @@ from torch_tb_profiler.analyses.modules.times import (
     ClassTimes,
     DeviceWork,
     ModuleTimes,
-    family_times,
+    device_times_by_family,
     largest_families,
     subtree_sums,
 )
@@ -131,7 +131,7 @@ def build_module_rows(trace: Trace, model: Modules, times: ModuleTimes, order: l
     """Build the tree: the outermost places, each with those inside it, in the given order of places."""
     outermost = sum(int(times.host_total[code]) for code in order if model.parent[code] == NO_CODE)
     speeds = place_speeds(trace, model.code, model.parent)
-    totals = subtree_sums(family_times(trace, model), model.parent)
+    totals = subtree_sums(device_times_by_family(trace, model), model.parent)
     rows = [
         _row(model, times, code, outermost, largest_families(totals[code]), speed)
         for code, speed in enumerate(speeds)
@@ -186,7 +186,7 @@ def _row(
 def build_class_rows(trace: Trace, model: Modules, classes: Sequence[ClassTimes]) -> list[ModuleClass]:
     """Build the table by class."""
     speeds = class_speeds(trace, model.code, [each.places for each in classes])
-    times = family_times(trace, model)
+    times = device_times_by_family(trace, model)
     return [
         _class_row(each, largest_families(times[list(each.places)].sum(axis=0)), speed)
         for each, speed in zip(classes, speeds, strict=True)

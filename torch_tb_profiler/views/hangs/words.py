@@ -38,7 +38,7 @@ WHY: dict[Reason, str] = {
 }
 
 
-def format_ranks(ranks: Sequence[int]) -> str:
+def list_ranks(ranks: Sequence[int]) -> str:
     """Return sorted ranks with runs joined: "0, 1, 3 to 7"."""
     parts: list[str] = []
     for begin, end in _runs(ranks):
@@ -63,7 +63,7 @@ def name_ranks(ranks: Sequence[int]) -> str:
     runs = _runs(ranks)
     if len(runs) > MAX_LISTED_RANKS:
         return plural(len(ranks), "rank")
-    return f"ranks {join_words(format_ranks(ranks).split(', '))}"
+    return f"ranks {join_words(list_ranks(ranks).split(', '))}"
 
 
 def name_group(group: JobGroup) -> str:

@@ -73,7 +73,7 @@ def backward_stacks(snapshot: RecordedSnapshot) -> Bool:
 
 
 @derived
-def stack_categories(snapshot: RecordedSnapshot) -> Int8:
+def categorize_stacks(snapshot: RecordedSnapshot) -> Int8:
     """Return the category of each stack, int8[stacks]: that of the innermost frame that a rule matches."""
     return first_matching_frames(snapshot, _frame_categories(snapshot)).astype(np.int8)
 
@@ -116,7 +116,7 @@ def categorize(snapshot: RecordedSnapshot, stack: Int32, label: Int32) -> Int8:
 
     Memory in a private pool belongs to CUDA graphs; compiled code is what only its compile context explains.
     """
-    categories = stack_categories(snapshot)[stack]
+    categories = categorize_stacks(snapshot)[stack]
     if len(snapshot.labels.pool):
         private, compiled = _label_categories(snapshot)
         categories = np.where((categories == UNKNOWN) & compiled[label], COMPILED, categories)
@@ -127,7 +127,7 @@ def categorize(snapshot: RecordedSnapshot, stack: Int32, label: Int32) -> Int8:
 def categorize_blocks(snapshot: RecordedSnapshot, blocks: Int64 | slice) -> Int8:
     """Return the categories of blocks of the snapshot by their stacks and the pools of their segments."""
     private = _private_pools(snapshot)[snapshot.segments.pool[snapshot.blocks.segment[blocks]]]
-    categories = stack_categories(snapshot)[snapshot.blocks.stack[blocks]]
+    categories = categorize_stacks(snapshot)[snapshot.blocks.stack[blocks]]
     return np.where(private, GRAPHS, categories).astype(np.int8)
 
 

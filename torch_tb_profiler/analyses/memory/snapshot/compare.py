@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from torch_tb_profiler.analyses.memory.snapshot.history import allocator_history
-from torch_tb_profiler.analyses.memory.snapshot.live import MemoryInUse, live_at_end, live_memory
+from torch_tb_profiler.analyses.memory.snapshot.live import MemoryInUse, live_at_end, memory_in_use
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.snapshots import RecordedSnapshot
 
@@ -71,7 +71,7 @@ def state_at_peak(snapshot: RecordedSnapshot, device: int, reserved: int) -> Pea
     entry = history.peak
     if entry is None:
         return PeakState(live_at_end(snapshot, device), None, reserved)
-    return PeakState(live_memory(snapshot, device, history, entry), entry, history.reserved_at(entry))
+    return PeakState(memory_in_use(snapshot, device, history, entry), entry, history.reserved_at(entry))
 
 
 def compare_sites(

@@ -21,7 +21,7 @@ from torch_tb_profiler.analyses.memory.snapshot.categories import (
     ACTIVATIONS,
     OPTIMIZER,
     backward_stacks,
-    stack_categories,
+    categorize_stacks,
 )
 from torch_tb_profiler.analyses.memory.snapshot.history import (
     AllocatorHistory,
@@ -94,7 +94,7 @@ class SnapshotGrowth:
 
     @property
     def known(self) -> bool:
-        """True if there are enough steps to tell."""
+        """Return whether there are enough steps to tell."""
         return self.steps >= MIN_STEPS
 
     @property
@@ -142,7 +142,7 @@ def _step_begins(
     if len(annotated) >= MIN_STEPS:
         return annotated, True, "step"
     backward = backward_stacks(snapshot)
-    categories = stack_categories(snapshot)
+    categories = categorize_stacks(snapshot)
     forward, optimizer = ((categories == code) & ~backward for code in (ACTIVATIONS, OPTIMIZER))
     pass_of_stack = np.where(backward, -1, forward.astype(np.int8)).astype(np.int8)
     found, optimized, last = [], [np.empty(0, np.int64)], -1  # the first forward pass begins a step, too

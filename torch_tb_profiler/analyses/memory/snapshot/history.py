@@ -68,7 +68,7 @@ class AllocatorHistory:
 
     @property
     def peak_in_use(self) -> int:
-        """Most bytes in use after an entry, 0 without a history."""
+        """Return the most bytes in use after an entry, 0 without a history."""
         return int(self.in_use.max(initial=0))
 
     def reserved_at(self, entry: int) -> int:

@@ -108,7 +108,7 @@ def recorded_live_memory(snapshot: RecordedSnapshot, history: AllocatorHistory, 
     return MemoryInUse(stack, recorded.size[rows], categorize(snapshot, stack, label), context, 0)
 
 
-def live_memory(snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entry: int) -> MemoryInUse:
+def memory_in_use(snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entry: int) -> MemoryInUse:
     """Return what is in use after an entry, including what is older than the history.
 
     Of a truncated file only the allocations in the history are known.

@@ -64,7 +64,7 @@ def snapshot_steps(snapshot: RecordedSnapshot, device: int) -> tuple[SnapshotSte
     return tuple(found.values())
 
 
-def find_peaks(
+def find_step_peaks(
     history: AllocatorHistory, steps: Iterable[SnapshotStep]
 ) -> tuple[HistoryPeak | None, HistoryPeak | None]:
     """Return the peak inside of steps and the one outside; None where there are no such entries."""

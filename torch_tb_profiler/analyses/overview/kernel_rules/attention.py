@@ -83,9 +83,9 @@ def find_unfused_attention(trace: Trace) -> Iterator[Finding]:
 
 
 def _part(trace: Trace, calls: Int64, host: Intervals, fused_ns: float) -> _Part:
-    done = operator_work(trace)
-    share = min(1.0, fused_ns / max(1, int(done.device[calls].sum())))
-    return _Part(host, done.owners.events[np.isin(done.owners.call, calls)], share)
+    work = operator_work(trace)
+    share = min(1.0, fused_ns / max(1, int(work.device[calls].sum())))
+    return _Part(host, work.owners.events[np.isin(work.owners.call, calls)], share)
 
 
 def _operator_parts(trace: Trace, excluded: set[int]) -> Iterator[_Part]:
@@ -138,9 +138,9 @@ def _fallbacks(trace: Trace) -> list[_Fallback]:
 
 def _fallback_part(trace: Trace, fallback: _Fallback) -> _Part | None:
     """Return a fallback as a part; None without products whose inputs and peaks are known."""
-    done, calls = operator_work(trace), fallback.calls
-    products = calls[name_mask(done.owners.names, PRODUCTS.__contains__)[done.owners.name[calls]]]
-    shapes = [_product(trace, done.owners, int(call)) for call in products]
+    work, calls = operator_work(trace), fallback.calls
+    products = calls[name_mask(work.owners.names, PRODUCTS.__contains__)[work.owners.name[calls]]]
+    shapes = [_product(trace, work.owners, int(call)) for call in products]
     largest = max((math.prod(shape) for each in shapes if each is not None for shape in each), default=0)
     outside = sum(
         math.prod(shape)
@@ -219,15 +219,15 @@ def _may_be_between(name: str) -> bool:
 
 def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> float | None:
     """Return the least time of a fused kernel; None if the products aren't on the scores, or a peak is unknown."""
-    done = operator_work(trace)
-    shapes = parse_input_shapes(trace, int(done.owners.calls[order[at]]))
+    work = operator_work(trace)
+    shapes = parse_input_shapes(trace, int(work.owners.calls[order[at]]))
     scores = shapes[0] if shapes else ()
     if len(scores) < 2:
         return None
     products = {
-        place: _product(trace, done.owners, int(order[place]))
+        place: _product(trace, work.owners, int(order[place]))
         for place in range(first, last + 1)
-        if done.owners.names[done.owners.name[order[place]]] in PRODUCTS
+        if work.owners.names[work.owners.name[order[place]]] in PRODUCTS
     }
     before = [each for place, each in products.items() if place < at and each is not None]
     after = [each for place, each in products.items() if place > at and each is not None]
@@ -249,7 +249,7 @@ def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> flo
     if type_ not in WIDTHS:
         return None
     moved = float(outside * WIDTHS[type_])
-    names = {done.owners.names[done.owners.name[call]] for call in order[first : last + 1].tolist()}
+    names = {work.owners.names[work.owners.name[call]] for call in order[first : last + 1].tolist()}
     share = 1.0 if names <= UNMASKED else CAUSAL_SHARE
     for faster in ("tf32", type_) if type_ == "fp32" else (type_,):
         (fused,) = attainable_ns(trace, calls, matrix_type=faster, moved_bytes=moved, flops_share=share).tolist()
@@ -274,6 +274,6 @@ def _same(shape: Shape, scores: Shape) -> bool:
 
 def _type(trace: Trace, calls: Int64) -> str:
     """Return the type of the products' inputs, "" if they differ or are unknown."""
-    done = operator_work(trace)
-    types = {done.types[code] if code >= 0 else "" for code in done.type[calls].tolist()}
+    work = operator_work(trace)
+    types = {work.types[code] if code >= 0 else "" for code in work.type[calls].tolist()}
     return types.pop() if len(types) == 1 else ""

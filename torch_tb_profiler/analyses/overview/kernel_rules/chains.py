@@ -72,11 +72,11 @@ def _fused_ns(trace: Trace, calls: Int64) -> float:
 
     It reads what the first one works on and writes what the last one makes, each of these a single tensor.
     """
-    done = operator_work(trace)
-    rows = done.owners.calls[calls].tolist()
+    work = operator_work(trace)
+    rows = work.owners.calls[calls].tolist()
     in_and_out = sum(_max_elements(trace, row) * first_element_bytes(trace, row) for row in (rows[0], rows[-1]))
     # A call moves less if it makes truth values, or an input is expanded.
-    moved = min(float(in_and_out), float(done.bytes[calls].min()))
+    moved = min(float(in_and_out), float(work.bytes[calls].min()))
     return float(np.nan_to_num(attainable_ns(trace, calls, moved_bytes=moved)[0]))
 
 
@@ -104,15 +104,15 @@ def _elements(trace: Trace) -> Int64:
 
     Calls of an optimizer don't count: they follow each other, but each works on another parameter.
     """
-    done = operator_work(trace)
-    own = done.owners
+    work = operator_work(trace)
+    own = work.owners
     elementwise = name_mask(own.names, _is_elementwise)[own.name]
     alone = np.bincount(own.call[own.call >= 0], minlength=len(own.calls)) == 1
     calls = np.flatnonzero(own.modeled & elementwise & alone)
     calls = calls[~in_optimizer(trace, own.calls[calls])]
     size = np.zeros(len(own.calls) + 1, np.int64)
     if len(calls):
-        same = group(done.signature[calls])
+        same = group(work.signature[calls])
         sizes = np.array([_max_elements(trace, int(row)) for row in own.calls[calls[same.first]]], np.int64)
         size[calls] = sizes[same.which]
     return np.where(event_kinds(trace)[own.events] == Kind.KERNEL, size[own.call], 0)

@@ -178,13 +178,13 @@ def _unaligned_mask(trace: Trace, rows: Int32) -> Bool:
         if 0 < elements * width < LOAD_BYTES:
             least[code] = LOAD_BYTES // width
     wanted = least[trace.events.name[rows]]
-    done, call = operator_work(trace), owning_calls(trace, rows)
+    work, call = operator_work(trace), owning_calls(trace, rows)
     odd: dict[tuple[int, int], bool] = {}
     unaligned = np.zeros(len(rows), np.bool_)
     for i in np.flatnonzero(wanted).tolist():
-        size, signature = int(wanted[i]), int(done.signature[call[i]])
+        size, signature = int(wanted[i]), int(work.signature[call[i]])
         if (signature, size) not in odd:
-            shapes = parse_input_shapes(trace, int(done.owners.calls[call[i]]))
+            shapes = parse_input_shapes(trace, int(work.owners.calls[call[i]]))
             odd[signature, size] = any(n % size for shape in shapes if len(shape) > 1 for n in shape[-2:])
         unaligned[i] = odd[signature, size]
     return unaligned

@@ -107,10 +107,10 @@ def _one_pass_ns(trace: Trace, rows: Int32) -> float:
 
     Each operator passes over all of them, so that kernel moves no less than the operator that moves least.
     """
-    done, calls = operator_work(trace), distinct(owning_calls(trace, rows)).astype(np.int64)
+    work, calls = operator_work(trace), distinct(owning_calls(trace, rows)).astype(np.int64)
     calls = calls[calls >= 0]
-    operators = group(done.owners.name[calls].astype(np.int64))
-    moved = np.bincount(operators.which, np.nan_to_num(done.bytes[calls]), len(operators))
+    operators = group(work.owners.name[calls].astype(np.int64))
+    moved = np.bincount(operators.which, np.nan_to_num(work.bytes[calls]), len(operators))
     moved = moved[operators.counts >= MIN_PARAMETERS]
     if len(moved) == 0:
         return 0.0

@@ -23,14 +23,14 @@ from torch_tb_profiler.analyses.memory.snapshot.history import (
 )
 from torch_tb_profiler.analyses.memory.snapshot.live import (
     MemoryInUse,
-    live_memory,
+    memory_in_use,
     recorded_live_memory,
     sample_categories,
 )
 from torch_tb_profiler.analyses.memory.snapshot.steps import (
     HistoryPeak,
     SnapshotStep,
-    find_peaks,
+    find_step_peaks,
     snapshot_steps,
 )
 from torch_tb_profiler.analyses.shared.payload_values import float64_bytes
@@ -70,7 +70,7 @@ def build_snapshot(snapshot: RecordedSnapshot, params: SnapshotParams) -> Memory
     sampled = sample_history(snapshot, history, params.points)
     categories = sample_categories(snapshot, allocator.device, history, sampled.peaks)
     steps = snapshot_steps(snapshot, allocator.device)
-    inside, outside = find_peaks(history, steps) if steps else (None, None)
+    inside, outside = find_step_peaks(history, steps) if steps else (None, None)
     peak = _peak(snapshot, history, params.limit)
     stacks = usage_by_stack(snapshot, allocator.device)
     failures = last_failures(snapshot, allocator.device, history, MAX_FAILURES)
@@ -132,7 +132,7 @@ def prepare_instants(snapshot: RecordedSnapshot) -> None:
     device = find_allocator(snapshot, None).device
     history = allocator_history(snapshot, device)
     if len(history):
-        live_memory(snapshot, device, history, len(history) - 1).by_module(snapshot)
+        memory_in_use(snapshot, device, history, len(history) - 1).by_module(snapshot)
     snapshot_steps(snapshot, device)
 
 
@@ -179,7 +179,7 @@ def _oom(
     device_bytes: int | None,
     growth: SnapshotGrowth | None,
 ) -> SnapshotOom:
-    live = live_memory(snapshot, device, history, failure.entry)
+    live = memory_in_use(snapshot, device, history, failure.entry)
     expandable = snapshot.facts.settings.get("expandable_segments")
     known = None not in (device_bytes, failure.device_free, failure.reserved)
     held = (device_bytes or 0) - (failure.device_free or 0) - (failure.reserved or 0)

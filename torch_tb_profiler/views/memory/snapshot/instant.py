@@ -9,7 +9,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.memory.snapshot.allocators import find_allocator
 from torch_tb_profiler.analyses.memory.snapshot.history import allocator_history
-from torch_tb_profiler.analyses.memory.snapshot.live import live_at_end, live_memory
+from torch_tb_profiler.analyses.memory.snapshot.live import live_at_end, memory_in_use
 from torch_tb_profiler.analyses.memory.snapshot.steps import snapshot_steps
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.format import format_bytes
@@ -71,7 +71,7 @@ def build_instant(snapshot: RecordedSnapshot, params: InstantParams) -> MemoryIn
                 f"entry {entry} isn't in the history, which has {len(history)} entries",
                 hint="entries are counted from 0; leave it out for the state of the snapshot itself",
             )
-        live = live_memory(snapshot, device, history, entry)
+        live = memory_in_use(snapshot, device, history, entry)
         reserved = history.reserved_at(entry)
         stamp = int(snapshot.history.time[history.rows.start + entry])
         time = None if stamp == ABSENT else stamp
