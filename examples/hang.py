@@ -4,9 +4,8 @@
     python examples/hang.py --logdir log/hang --fault skip     # rank 2 leaves out an all_reduce
     torch-tb-profiler view hangs log/hang --format table
 
-Runs on the CPU, with Gloo, and ends by itself. A thread of each rank does what NCCL's watchdog does on GPUs: after
-a few seconds without a step it dumps. Once every rank has, it dumps again as many seconds later, so that the two
-dumps show that nothing moved, and ends the process.
+Runs on the CPU, with Gloo, and ends by itself. Like NCCL's watchdog on GPUs, a thread of each rank dumps once the
+rank stands still; when all have, it dumps again some seconds later, to show that nothing moved, and ends the rank.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import faulthandler
 import os
 import pickle
 import queue
+import sys
 import tempfile
 import threading
 import time
@@ -43,16 +43,16 @@ class Watchdog(threading.Thread):
         self.folder, self.rank, self.world, self.patience = folder, rank, world, patience
         self.store = dist.FileStore(meeting, world)
         self.store.set_timeout(LIMIT)
-        self.moved = threading.Event()
+        self.steps = threading.Semaphore(0)
 
     def report_step(self) -> None:
-        self.moved.set()
+        self.steps.release()
 
     def run(self) -> None:
-        patience = None  # for the first step, which also loads code: how long that takes is up to the machine
-        while self.moved.wait(patience):
-            self.moved.clear()
-            patience = self.patience
+        for _ in range(FAULTY_STEP):
+            self.steps.acquire()  # without a limit: how long a step takes is up to the machine
+        while self.steps.acquire(timeout=self.patience) or not stands_still():
+            pass  # it works, however slowly
         self.write("first_trace_rank_")
         self.meet("stalled")
         threading.Event().wait(self.patience)  # the time between the two dumps
@@ -112,13 +112,23 @@ def train(rank: int, world: int, folder: str, meeting: str, fault: str, culprit:
     threading.Event().wait()  # until the watchdog ends the process
 
 
+def stands_still() -> bool:
+    """Return True if the main thread waits for a batch or in a collective that has not ended."""
+    if not all(call["retired"] for call in pickle.loads(_dump_fr_trace())["entries"]):
+        return True
+    frame = sys._current_frames()[threading.main_thread().ident]
+    while frame and frame.f_code is not load_batch.__code__:
+        frame = frame.f_back
+    return frame is not None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--logdir", default="log/hang")
     parser.add_argument("--world", type=int, default=4, help="processes")
     parser.add_argument("--fault", choices=("data", "skip"), default="data")
     parser.add_argument("--culprit", type=int, default=2, help="the rank at fault")
-    parser.add_argument("--patience", type=float, default=5.0, help="seconds without a step before a rank dumps")
+    parser.add_argument("--patience", type=float, default=5.0, help="seconds from dump to dump")
     options = parser.parse_args()
     Path(options.logdir).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:

@@ -7,6 +7,7 @@ import pytest
 from tests.analyses.overview.advice_traces import BACKWARD, card, get_advice, ids, share, steps, work
 from tests.support.simulation.simulator import Host, Simulation, pipeline
 from tests.support.traces import draw
+from torch_tb_profiler.analyses.overview.communication_rules import find_contention
 from torch_tb_profiler.model.trace import Trace
 
 SYNC = "host cuda_runtime cudaDeviceSynchronize 300 9700"
@@ -307,6 +308,24 @@ def test_a_conversion_beside_other_work_gains_nothing() -> None:
     )
     picture = [steps(1), work(500, 1_400, 100, 1), work(2_000, 300, 110, 2, "nchwToNhwcKernel"), beside, SYNC]
     assert get_advice(draw("\n".join(picture)), "layout_conversion") is None
+
+
+# ---- contention -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("alone_on", "found"), [("gpu0", 1), ("gpu1", 0)])
+def test_kernels_are_slower_beside_collectives_if_the_same_device_runs_them_faster_alone(
+    alone_on: str, found: int
+) -> None:
+    """Beside the collective kernels take 600 us, and 500 us alone: there, or on another device that is faster."""
+    lines = ["host user_annotation ProfilerStep#0 0 9000"]
+    for number in range(6):
+        beside = number > 2
+        device, time = ("gpu0", 600) if beside else (alone_on, 500)
+        at = 1000 * (number + 1)
+        lines.append(f"{device} kernel gemm {at} {time} grid=[64,1,1] stream=7")
+    lines.append("gpu0 kernel ncclDevKernel_AllReduce_Sum_bf16_RING_LL 3990 3000 stream=9")
+    assert len([*find_contention(draw("\n".join(lines)))]) == found
 
 
 # ---- order ----------------------------------------------------------------------------------------------

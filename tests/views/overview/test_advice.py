@@ -10,6 +10,7 @@ import pytest
 
 from tests.analyses.overview.advice_traces import steps, work
 from tests.support.claims import launched, read_sentences, repeat
+from tests.support.memory_traces import CALLS, memory
 from tests.support.simulation.simulator import Collective, Host, Simulation, Wait, ddp
 from tests.support.traces import document, draw, event, read_bytes
 from torch_tb_profiler.analyses.overview import communication_rules, device_rules, host_rules, memory_rules
@@ -230,3 +231,14 @@ def test_most_of_the_idle_time_is_at_least_half_of_it(gaps: tuple[int, int, int]
             start += 1_000 + gap
     lines.append(launched("gemm", start, 9_990 - start, start - 10, 9))
     assert f". {amount} of that follows aten::item." in read_sentences("overview", repeat(*lines))
+
+
+def test_nearly_full_memory_is_advised_on_whatever_the_card_is_called() -> None:
+    card = [{"id": 3, "name": "MI300X", "totalGlobalMem": 1000}]
+    events = memory("1 HIP0 a 950 950 999\n2 HIP0 a -950 0 999")
+    payload = build(draw(CALLS, *events, deviceProperties=card), NoParams())
+    (advice,) = (each for each in payload.recommendations if each.id == "memory_limit")
+    assert "GPU 0" in plain(advice.text) and "95" in plain(advice.text)
+    assert {phrase.link for phrase in advice.text} == {None, "memory?device=GPU+0"}
+    room = build(draw(CALLS, *events, deviceProperties=[{**card[0], "totalGlobalMem": 2000}]), NoParams())
+    assert all(each.id != "memory_limit" for each in room.recommendations)
