@@ -84,6 +84,34 @@ def test_reserved_memory_that_tensors_use_is_no_fragmentation() -> None:
     assert trends(concatenating([10] * 6, [200, 300, 300, 300, 300, 300])).reserved is None
 
 
+def test_reserved_memory_that_a_cleared_list_used_is_no_fragmentation() -> None:
+    """Outputs collect in a list until the epoch ends; the allocator keeps what they used."""
+    picture, lines, total = [], [], 0
+    for i in range(8):
+        at = 100 * (i + 1)
+        picture.append(f"host user_annotation ProfilerStep#{i} {at} 100\nhost cpu_op aten::mm {at + 10} 50")
+        total += 20
+        lines.append(f"{at + 20} GPU0 b{i} {20 * MIB} {total * MIB} {20 * min(i + 1, 7) * MIB}")
+        if i == 6:
+            for number in range(7):
+                total -= 20
+                lines.append(f"{at + 70 + number} GPU0 b{number} {-20 * MIB} {total * MIB} {140 * MIB}")
+    assert trends(draw("\n".join(picture), *memory("\n".join(lines)))).reserved is None
+
+
+def test_reserved_memory_that_is_used_between_the_steps_is_no_fragmentation() -> None:
+    """A validation between the steps takes more each time; the steps themselves take the same."""
+    picture, lines = [], []
+    for i in range(6):
+        at, size = 200 * (i + 1), 100 + 20 * i
+        picture.append(f"host user_annotation ProfilerStep#{i} {at} 100\nhost cpu_op aten::mm {at + 10} 50")
+        lines += [f"{at + 20} GPU0 b{i} {10 * MIB} {10 * MIB} {(size - 20) * MIB}"]
+        lines += [f"{at + 70} GPU0 b{i} {-10 * MIB} 0 {(size - 20) * MIB}"]
+        lines += [f"{at + 120} GPU0 v{i} {size * MIB} {size * MIB} {size * MIB}"]
+        lines += [f"{at + 170} GPU0 v{i} {-size * MIB} 0 {size * MIB}"]
+    assert trends(draw("\n".join(picture), *memory("\n".join(lines)))).reserved is None
+
+
 def test_a_peak_outside_of_the_steps_is_no_peak_of_the_steps() -> None:
     trace = concatenating([10] * 6, [900] * 6, extra=500)
     assert trends(trace).peak_in_steps == 120 * MIB

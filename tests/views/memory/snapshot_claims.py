@@ -58,13 +58,17 @@ def growing(*blocks: Born, fails: bool = False, steps: int = 6) -> ReadSentences
     return lambda: of(grown(*blocks, fails=fails, steps=steps))
 
 
-def reserving(*sizes: int, used: int = 0) -> ReadSentences:
-    """Read the sentences about steps that reserve these MiB more, of which tensors use `used` more in each."""
+def reserving(*sizes: int, used: int = 0, released: int | None = None) -> ReadSentences:
+    """Read the sentences about steps that reserve these MiB more, of which tensors use `used` more in each.
+
+    released  the step from which on they use as little as in the first one
+    """
 
     def say() -> str:
         entries: list[dict[str, Any]] = []
         for step, size in enumerate(sizes):
-            need, place = 100 + used * step, BASE + (1 + step) * 2**33
+            more = used * step if released is None or step < released else 0
+            need, place = 100 + more, BASE + (1 + step) * 2**33
             for action, stack, mib, at in (
                 ("alloc", FORWARD, need, place),
                 ("segment_alloc", FORWARD, size, place + 1000 * 2**33),
@@ -334,6 +338,13 @@ CLAIMS = [
         reserving(20, 20, 20, 20, 20, 20, used=8),
         "tensors use no more",
         reserving(20, 20, 20, 20, 20, 20),
+    ),
+    Claim(
+        "Reserved memory rises by {size} per {noun} while tensors use {used}: memory is fragmented.",
+        "while tensors use no more: memory is fragmented",
+        reserving(20, 20, 20, 20, 20, 20),
+        "a list of tensors grew until it was released, and the allocator keeps what that needed",
+        reserving(20, 20, 20, 20, 20, 20, used=18, released=4),
     ),
     Claim(
         "No sign of a leak over {steps}.",

@@ -26,8 +26,8 @@ MIN_STEADY_SHARE = 0.75
 """and neither is one that happens in less than this share of the steps."""
 
 MAX_USED_RATIO = 0.5
-"""Reserved memory that rises with what tensors use rises for their sake: they must rise by less than this
-ratio."""
+"""Reserved memory that rises with the most that tensors have used so far rises for their sake: that must rise by
+less than this ratio. It is kept when they use less again."""
 
 
 class RisingLive(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class RisingLive(msgspec.Struct, frozen=True):
 
 
 class ReservedRise(msgspec.Struct, frozen=True):
-    """Bytes per step by which reserved memory rises, and by which the peaks of the steps do, which is less."""
+    """Bytes per step by which reserved memory rises, and by which the highest peak so far does, which is less."""
 
     per_step: int
     used: int
@@ -53,7 +53,7 @@ class MemoryTrends(msgspec.Struct, frozen=True):
     """How a device's memory develops over the steps, in bytes; None where it doesn't rise.
 
     live          rises although blocks are released
-    reserved      rises, while tensors use much less more
+    reserved      rises, while the most that tensors have used rises much less
     peak_in_steps the highest allocated memory in steps, if the peak lies outside of them
     """
 
@@ -70,7 +70,7 @@ def memory_trends(trace: Trace, level: MemoryLevels) -> MemoryTrends:
     ends = np.searchsorted(level.time, recorded.host_ends, "right") - 1
     per_step = _rise_per_step(level.allocated, ends)
     live = None if per_step is None else RisingLive(per_step, *_rising_name(trace, level, ends))
-    return MemoryTrends(live, _reserved_rise(trace, level, ends), _peak_in_steps(trace, level))
+    return MemoryTrends(live, _reserved_rise(level, ends), _peak_in_steps(trace, level))
 
 
 def _rise_per_step(values: Int64, ends: Int64) -> int | None:
@@ -85,14 +85,16 @@ def _rise_per_step(values: Int64, ends: Int64) -> int | None:
     return total // len(changes) if steady and total >= MIN_RISE_SHARE * int(values.max()) else None
 
 
-def _reserved_rise(trace: Trace, level: MemoryLevels, ends: Int64) -> ReservedRise | None:
+def _reserved_rise(level: MemoryLevels, ends: Int64) -> ReservedRise | None:
+    """Return how reserved memory rises, None if it doesn't or the highest peak so far rises nearly as much."""
     if (level.reserved == ABSENT).any() or not (level.reserved > 0).any():
         return None
-    rise, peaks = _rise_per_step(level.reserved, ends), _peaks_of_steps(trace, level)
-    if rise is None or len(peaks) < MIN_RISING_STEPS:
+    rise = _rise_per_step(level.reserved, ends)
+    highest = np.maximum.accumulate(level.allocated)[ends]
+    if rise is None or (highest == ABSENT).any():
         return None
-    used = (peaks[-1] - peaks[1]) / (len(peaks) - 2)
-    return ReservedRise(rise, max(round(used), 0)) if used < MAX_USED_RATIO * rise else None
+    used = (int(highest[-1]) - int(highest[1])) / (len(ends) - 2)
+    return ReservedRise(rise, round(used)) if used < MAX_USED_RATIO * rise else None
 
 
 def _peaks_of_steps(trace: Trace, level: MemoryLevels) -> list[int]:

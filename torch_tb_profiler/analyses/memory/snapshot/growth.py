@@ -122,15 +122,14 @@ def snapshot_growth(snapshot: RecordedSnapshot, device: int) -> SnapshotGrowth |
 
 
 def _reserved_rise(history: AllocatorHistory, begins: Int64, entry: int) -> ReservedRise | None:
-    """Return how reserved memory rises, None if it doesn't or the peaks of the steps rise nearly as much."""
+    """Return how reserved memory rises, None if it doesn't or the highest peak so far rises nearly as much."""
     rise = _rise_per_step(history.reserved_after(np.maximum(begins - 1, 0)), history.peak_in_use)
     peaks = np.maximum.reduceat(history.in_use[: entry + 1], begins)[:-1]  # the last step may be cut
     if rise is None or len(peaks) < MIN_STEPS:
         return None
-    used = (int(peaks[-1]) - int(peaks[1])) / (len(peaks) - 2)
-    if used >= MAX_USED_RATIO * rise:
-        return None
-    return ReservedRise(rise, max(round(used), 0))
+    highest = np.maximum.accumulate(peaks)
+    used = (int(highest[-1]) - int(highest[1])) / (len(highest) - 2)
+    return ReservedRise(rise, round(used)) if used < MAX_USED_RATIO * rise else None
 
 
 def _step_begins(
