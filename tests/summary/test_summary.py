@@ -17,7 +17,7 @@ from tests.support.random_jobs.surfaces import JobSurfaces
 from tests.support.random_jobs.truth import JobTruth
 from tests.support.serving import Workload, serving_document
 from tests.support.serving_ranks import rank_document
-from tests.support.simulation.simulator import Simulation
+from tests.support.simulation.simulator import Delay, Simulation
 from tests.support.simulation.simulator import ddp as simulated_ddp
 from tests.support.traces import document, event
 from torch_tb_profiler.base.errors import NotFoundError
@@ -266,6 +266,23 @@ def test_odd_steps_of_a_job_are_told_of_the_rank_that_bounds_it(tmp_path: Path) 
         each.startswith(expected) and each.endswith("mostly in save_checkpoint.") for each in found.headline
     )
     assert found.devices is not None and (found.devices.at_least, found.devices.devices) == (2, 2)
+
+
+def test_files_of_another_job_and_a_second_file_of_a_rank_are_no_part_of_the_job(tmp_path: Path) -> None:
+    job = Simulation(simulated_ddp(4), steps=5, delays=[Delay("host", 2, us=3000)], syncs=True).run()
+    other = Simulation(simulated_ddp(2), steps=5, odd=(1, 90_000)).run()
+    for rank in range(4):
+        (tmp_path / f"node0_{rank}.1.pt.trace.json").write_bytes(job.file(rank))
+    alone = ttp.open(str(tmp_path)).run().summary()
+    (tmp_path / "node9_1.1.pt.trace.json").write_bytes(job.file(1))
+    for rank in range(2):
+        (tmp_path / f"job_{rank}.1.pt.trace.json").write_bytes(other.file(rank))
+    found = ttp.open(str(tmp_path)).run().summary()
+    assert (found.step, found.devices, found.communication) == (alone.step, alone.devices, alone.communication)
+    assert found.health.notes == [
+        "warning: The traces are of jobs with 2 and 4 ranks; only those of the job with 4 are compared",
+        "warning: node9_1 and node0_1 both claim to be rank 1; node0_1 is shown",
+    ]
 
 
 def test_processes_that_do_not_communicate_may_share_a_device(tmp_path: Path) -> None:

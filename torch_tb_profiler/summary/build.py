@@ -83,7 +83,8 @@ def summarize(source: SummarySource) -> Summary:
     rank_overviews = answers.collect("overview/ranks", read) if job is not None else {}
     advised: dict[str, Overview] = {**overviews, **rank_overviews}
     stragglers = job.verdict.workers if job is not None else []
-    step = step_time(overviews, stragglers)
+    of_job = _overviews_of_job(job, overviews)
+    step = step_time(of_job, stragglers)
     late = job.verdict.worker if job is not None else None
     slowest = step.slowest if step is not None else read[0]
     bound_worker = late if late in advised else slowest
@@ -108,15 +109,21 @@ def summarize(source: SummarySource) -> Summary:
         operators=top_rows("operators", operators),
         kernels=top_rows("kernels", answers.collect("kernels", read)),
         modules=top_rows("modules", answers.collect("modules", read)),
-        devices=device_use(overviews, apart=job is not None),
+        devices=device_use(of_job, apart=job is not None),
         communication=_communication(job, overviews),
         memory=_memory(memory),
         advice=_advice(advised, overviews, job),
-        health=_health(advised, unreadable),
+        health=_health(advised, unreadable, job),
         reasons={},
         replayed=top_rows("replayed", operators),
     )
     return _with_reasons(summary, answers.reasons, decisive)
+
+
+def _overviews_of_job(job: DistributedPayload | None, overviews: Mapping[str, Overview]) -> Mapping[str, Overview]:
+    """Return the overviews without those of another job's ranks, and of files of a rank that has another file."""
+    others = {each.worker for each in job.ranks if not each.compared and each.calls is not None} if job else set()
+    return {worker: each for worker, each in overviews.items() if worker not in others} or overviews
 
 
 def _summarize_dumps(source: SummarySource, hang: HangsPayload) -> Summary:
@@ -401,8 +408,12 @@ def _advice(
     return [advice for _, advice in ordered]
 
 
-def _health(overviews: Mapping[str, Overview], unreadable: Mapping[str, ProfilerError]) -> Health:
+def _health(
+    overviews: Mapping[str, Overview], unreadable: Mapping[str, ProfilerError], job: DistributedPayload | None
+) -> Health:
     notes = {note.message: note.severity for payload in overviews.values() for note in payload.health}
+    problems = job.problems if job is not None else []
+    notes |= {plain(each.text): "warning" for each in problems if each.kind in ("world_size", "duplicate_rank")}
     severities = list(notes.values())
     messages = [f"{worker} can't be read: {error.message}" for worker, error in unreadable.items()]
     messages += sorted((f"{severity}: {message}" for message, severity in notes.items()))

@@ -142,8 +142,8 @@ CLAIMS = [
         build_sentences(EVEN),
     ),
     Claim(
-        "The traces disagree on the number of ranks ({sizes}); they may belong to different jobs",
-        r"The traces disagree on the number of ranks \(2, 3\)",
+        "The traces are of jobs with {sizes} ranks; only those of the job with {compared} are compared",
+        "The traces are of jobs with 2 and 3 ranks; only those of the job with 2 are compared",
         two_worlds,
         "all of them are of three ranks",
         build_sentences(Job(3, ddp(3))),

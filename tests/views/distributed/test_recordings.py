@@ -1,4 +1,4 @@
-"""Recordings that begin or end at different steps, and ranks whose devices record nothing."""
+"""Recordings that begin or end at different steps, ranks whose devices record nothing, and files of two jobs."""
 
 from __future__ import annotations
 
@@ -86,3 +86,19 @@ def test_ranks_without_any_time_are_no_few_of_all() -> None:
     headline, explanation, compared = explained(LATE, 0, 1, 2, 3)
     assert compared == 4 and "were compared" not in explanation
     assert "missing" not in headline
+
+
+@pytest.mark.parametrize("other", ["job_1", "other_1"])
+def test_of_two_jobs_in_a_folder_the_one_with_most_files_is_judged_as_if_alone(other: str) -> None:
+    """Both have ranks 0 and 1; rank 1 of two is late by more than rank 2 of four, by whatever names they sort."""
+    late = Simulation(ddp(2, 1, overlap=False), steps=6, delays=[Delay("host", 1, us=5000)], syncs=True).run()
+    strangers = [replace(each, worker=f"{other}_{each.rank}") for each in late.members()]
+    alone = build(LATE.run().members(), NoParams())
+    both = build(Members([*LATE.run().members(), *strangers]), NoParams())
+    assert (both.headline, both.explanation) == (alone.headline, alone.explanation)
+    assert (both.compared_count, both.expected_count) == (4, 4)
+    assert [plain(each.text) for each in both.problems] == [
+        "The traces are of jobs with 2 and 4 ranks; only those of the job with 4 are compared"
+    ]
+    reasons = [each.reason for each in both.ranks if not each.compared]
+    assert reasons == ["it is of another job, with 2 ranks"] * 2

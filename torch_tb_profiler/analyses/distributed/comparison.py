@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -31,6 +32,7 @@ class RankComparison(MemoizedStruct, frozen=True):
 
     positions   worker -> its index in the job's sources
     duplicates  worker -> the worker of the same rank that is compared in its place
+    strangers   worker that isn't compared, as its job has another number of ranks -> that number
     """
 
     job: DistributedJob
@@ -40,6 +42,7 @@ class RankComparison(MemoizedStruct, frozen=True):
     arrivals: Arrivals
     positions: Mapping[str, int]
     duplicates: Mapping[str, str]
+    strangers: Mapping[str, int]
 
     @property
     def sources(self) -> tuple[RankSource, ...]:
@@ -48,11 +51,22 @@ class RankComparison(MemoizedStruct, frozen=True):
 
 
 def compare_ranks(candidates: Iterable[RankSource]) -> RankComparison:
-    """Compare workers; of several with the same rank, only the first by name is compared."""
+    """Compare workers; of several with the same rank, only the first by name is compared.
+
+    Where they are of jobs with different numbers of ranks, only those of the job with most workers are compared.
+    """
+    found = sorted(candidates, key=lambda source: natural_sort_key(source.worker))
+    worlds = Counter(source.summary.world_size for source in found if source.summary.world_size)
+    world = max(worlds, key=lambda size: (worlds[size], size), default=0)
+    strangers: dict[str, int] = {}
     sources: list[RankSource] = []
     holders: dict[int, str] = {}
     duplicates: dict[str, str] = {}
-    for source in sorted(candidates, key=lambda source: natural_sort_key(source.worker)):
+    for source in found:
+        other_world = source.summary.world_size
+        if other_world and other_world != world:
+            strangers[source.worker] = other_world
+            continue
         if source.rank is not None and source.rank in holders:
             duplicates[source.worker] = holders[source.rank]
             continue
@@ -71,6 +85,7 @@ def compare_ranks(candidates: Iterable[RankSource]) -> RankComparison:
         arrivals=collective_arrivals(job, matching, clocks, split),
         positions={source.worker: position for position, source in enumerate(job.sources)},
         duplicates=duplicates,
+        strangers=strangers,
     )
 
 

@@ -71,8 +71,9 @@ def group_usage(comparison: RankComparison) -> list[GroupUsage]:
 
 
 def world_sizes(comparison: RankComparison) -> list[int]:
-    """Return the world sizes that the traces record, more than one if they disagree."""
-    return sorted({source.summary.world_size for source in comparison.sources if source.summary.world_size})
+    """Return the world sizes that the traces record, that of the compared ones first."""
+    compared = {source.summary.world_size for source in comparison.sources if source.summary.world_size}
+    return [*compared, *sorted({*comparison.strangers.values()})]
 
 
 def expected_ranks(comparison: RankComparison) -> set[int]:

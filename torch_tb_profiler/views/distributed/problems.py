@@ -19,7 +19,7 @@ from torch_tb_profiler.views._shared.job.members import (
     progress_phrase,
 )
 from torch_tb_profiler.views._shared.job.names import RANKS_TABLE, rank_names, shorten_ranks
-from torch_tb_profiler.views._shared.text import Phrase, link, text, worker_name
+from torch_tb_profiler.views._shared.text import Phrase, join_phrases, link, text, worker_name
 from torch_tb_profiler.views.distributed.payload.job import Problem
 from torch_tb_profiler.views.distributed.reasons import recording_options
 
@@ -107,12 +107,13 @@ def _rank_problems(members: Members[RankSummary]) -> Iterator[Problem]:
     worlds = world_sizes(comparison)
     if len(worlds) > 1:
         sentence = text(
-            "The traces disagree on the number of ranks ({sizes}); they may belong to different jobs",
-            sizes=", ".join(map(str, worlds)),
+            "The traces are of jobs with {sizes} ranks; only those of the job with {compared} are compared",
+            sizes=join_phrases([str(size) for size in sorted(worlds)]),
+            compared=str(worlds[0]),
         )
         yield Problem("world_size", sentence, None, None)
     expected = expected_ranks(comparison)
-    absent = expected - {member_rank(member) for member in members}
+    absent = expected - {member_rank(member) for member in members if member.worker not in comparison.strangers}
     if absent and not count_unread(members) and any(source.rank is not None for source in comparison.sources):
         sentence = text(
             "{traces} {absent} {are} missing ({count} of {all}); waiting for {it} counts as transfer",

@@ -20,6 +20,7 @@ from torch_tb_profiler.analyses.distributed.steps import (
     step_sums,
 )
 from torch_tb_profiler.base.format import natural_sort_key
+from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.view import Member, Members
 from torch_tb_profiler.views._shared.job.members import (
@@ -80,6 +81,8 @@ def _rank(comparison: RankComparison, member: Member[RankSummary]) -> RankEntry:
     reason = member.reason
     if member.worker in comparison.duplicates:
         reason = f"{comparison.duplicates[member.worker]} has the same rank and is compared instead"
+    if member.worker in comparison.strangers:
+        reason = f"it is of another job, with {plural(comparison.strangers[member.worker], 'rank')}"
     return RankEntry(
         worker=member.worker,
         rank=member_rank(member),

@@ -98,11 +98,8 @@ def judge_members(members: Members[RankSummary]) -> StragglerJudgment:
 def members_coverage(members: Members[RankSummary]) -> RankCoverage:
     """Return how many ranks of the job are compared; a file that can't be read counts as a rank that isn't."""
     comparison = compare_members(members)
-    others = [
-        member
-        for member in members
-        if member.worker not in comparison.positions and member.worker not in comparison.duplicates
-    ]
+    known = {*comparison.positions, *comparison.duplicates, *comparison.strangers}
+    others = [member for member in members if member.worker not in known]
     ranks = [member_rank(member) for member in others]
     return rank_coverage(comparison, [rank for rank in ranks if rank is not None], ranks.count(None))
 
