@@ -180,3 +180,14 @@ const COUNTER_FORMATS: Record<string, (value: number) => string> = {
 /** Return the function that formats the values of a counter with this unit. */
 export const counterFormat = (unit: string): ((value: number) => string) =>
   COUNTER_FORMATS[unit] ?? formatNumber;
+
+/** What is too small to show has no sign: "<0.1%". */
+const withSign = (value: number, text: string): string =>
+  `${text.startsWith('<') ? '' : value > 0 ? '+' : value < 0 ? '−' : ''}${text}`;
+
+/** Format differences with their sign: of times, of sizes, relative, of two shares. */
+export const formatSignedDuration = (ns: number): string =>
+  ns === 0 ? '0' : withSign(ns, formatDuration(Math.abs(ns)));
+export const formatSignedBytes = (bytes: number): string => withSign(bytes, formatBytes(Math.abs(bytes)));
+export const formatSignedRatio = (ratio: number): string => withSign(ratio, formatRatio(Math.abs(ratio)));
+export const formatSignedPoints = (share: number): string => withSign(share, formatPoints(Math.abs(share)));

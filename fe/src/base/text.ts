@@ -42,12 +42,12 @@ export function shorten(name: string, length: number): string {
 export function shortenDistinct(names: readonly string[], length: number): string[] {
   return names.map(name => {
     let cut = (each: string) => shorten(each, length);
-    let alike = [...new Set(names)].filter(each => cut(each) === cut(name));
-    for (let before = Infinity; alike.length > 1 && alike.length < before;) {
-      before = alike.length;
-      const difference = commonPrefixLength(alike);
+    let collisions = [...new Set(names)].filter(each => cut(each) === cut(name));
+    for (let before = Infinity; collisions.length > 1 && collisions.length < before;) {
+      before = collisions.length;
+      const difference = commonPrefixLength(collisions);
       cut = each => keepDifference(each, difference, length);
-      alike = alike.filter(each => cut(each) === cut(name));
+      collisions = collisions.filter(each => cut(each) === cut(name));
     }
     return cut(name);
   });

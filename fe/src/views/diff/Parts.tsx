@@ -2,13 +2,13 @@
 import { scaleLinear } from 'd3-scale';
 import { line } from 'd3-shape';
 import type { DiffLevel, DiffPart } from '../../api/types';
-import { formatDuration, timeUnit } from '../../base/format';
+import { formatDuration, formatSignedDuration, timeUnit } from '../../base/format';
 import { axisFormat, roundTickValues } from '../../base/ticks';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { useStepWords } from '../../state/steps';
 import { hasSomethingToOpen, type TimeOf } from './select';
-import { signed } from './Verdict';
+
 import css from './Parts.module.css';
 
 /** Layout in pixels. */
@@ -106,7 +106,7 @@ export function Parts({ level, time, compared, onOpen }: Props) {
                 data-parts={part.parts}
                 role={canOpen ? 'button' : 'img'}
                 tabIndex={canOpen ? 0 : undefined}
-                aria-label={`${part.short_name}: ${signed(delta)}`}
+                aria-label={`${part.short_name}: ${formatSignedDuration(delta)}`}
                 onClick={open}
                 onKeyDown={event => (event.key === 'Enter' || event.key === ' ') && open()}
               >

@@ -1,6 +1,6 @@
 // Rows with a time on both sides and the verdict on the difference.
 import { useMemo } from 'react';
-import { formatNumber, plural } from '../../base/format';
+import { formatNumber, formatSignedDuration, formatSignedRatio, plural } from '../../base/format';
 import { useTableState } from '../../state/table';
 import { Name } from '../../widgets/Name';
 import type { Column } from '../../widgets/table/columns';
@@ -8,7 +8,7 @@ import { DataTable } from '../../widgets/table/DataTable';
 import { familyColor } from '../../base/family';
 import { useStepWords, type Say } from '../../state/steps';
 import { isSignificant, type Row } from './select';
-import { percent, signed, Verdict } from './Verdict';
+import { Verdict } from './Verdict';
 import css from './Table.module.css';
 
 interface Props {
@@ -185,7 +185,9 @@ function columnsOf(title: string, rows: Row[], say: Say): Column<Row>[] {
       value: row => row.change.delta_ns,
       reason: unknown,
       render: row => (
-        <span className={isSignificant(row.change) ? 'strong' : 'dim'}>{signed(row.change.delta_ns!)}</span>
+        <span className={isSignificant(row.change) ? 'strong' : 'dim'}>
+          {formatSignedDuration(row.change.delta_ns!)}
+        </span>
       ),
     },
     {
@@ -195,7 +197,7 @@ function columnsOf(title: string, rows: Row[], say: Say): Column<Row>[] {
       width: 80,
       value: row => row.change.delta_ratio,
       reason: 'It isn’t in the base.',
-      render: row => <span>{percent(row.change.delta_ratio!)}</span>,
+      render: row => <span>{formatSignedRatio(row.change.delta_ratio!)}</span>,
     },
     ...(hasFlops ? flopsColumns(say) : []),
     {

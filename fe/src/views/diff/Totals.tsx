@@ -7,8 +7,12 @@ import {
   formatDuration,
   formatNumber,
   formatRatio,
+  formatSignedBytes,
+  formatSignedDuration,
+  formatSignedPoints,
+  formatSignedRatio,
 } from '../../base/format';
-import { percent, points, signed, signedBytes, Verdict } from './Verdict';
+import { Verdict } from './Verdict';
 import { Sentence } from '../../widgets/Sentence';
 import css from './Totals.module.css';
 
@@ -64,7 +68,9 @@ export function TotalsTable({ payload }: { payload: DiffPayload }) {
                 </td>
                 <td className="num">{share.base === null ? '–' : formatRatio(share.base)}</td>
                 <td className="num">{share.candidate === null ? '–' : formatRatio(share.candidate)}</td>
-                <td className="num">{share.delta_share === null ? '–' : points(share.delta_share)}</td>
+                <td className="num">
+                  {share.delta_share === null ? '–' : formatSignedPoints(share.delta_share)}
+                </td>
                 <td className="dim" title="One value for the entire trace, so there’s no verdict">
                   –
                 </td>
@@ -92,9 +98,9 @@ export function TotalsTable({ payload }: { payload: DiffPayload }) {
                   {size.candidate_bytes === null ? '–' : formatBytes(size.candidate_bytes)}
                 </td>
                 <td className="num">
-                  {size.delta_bytes === null ? '–' : signedBytes(size.delta_bytes)}
+                  {size.delta_bytes === null ? '–' : formatSignedBytes(size.delta_bytes)}
                   {size.delta_ratio !== null && size.delta_bytes !== 0 && (
-                    <span className="dim"> {percent(size.delta_ratio)}</span>
+                    <span className="dim"> {formatSignedRatio(size.delta_ratio)}</span>
                   )}
                 </td>
                 <td className="dim" title="One value for the entire trace, so there’s no verdict">
@@ -153,7 +159,7 @@ function FlopsRows({ payload: { work, work_coverage: coverage, reasons } }: { pa
           <td>{name}</td>
           <td className="num">{base === null ? '–' : formatNumber(base / unit)}</td>
           <td className="num">{candidate === null ? '–' : formatNumber(candidate / unit)}</td>
-          <td className="num">{base && candidate ? percent(candidate / base - 1) : '–'}</td>
+          <td className="num">{base && candidate ? formatSignedRatio(candidate / base - 1) : '–'}</td>
           <td className="dim" title="The sentences above have the verdict">
             –
           </td>
@@ -163,7 +169,9 @@ function FlopsRows({ payload: { work, work_coverage: coverage, reasons } }: { pa
         <td>Device time with known FLOPs or bytes</td>
         <td className="num">{coverage.base === null ? '–' : formatRatio(coverage.base)}</td>
         <td className="num">{coverage.candidate === null ? '–' : formatRatio(coverage.candidate)}</td>
-        <td className="num">{coverage.delta_share === null ? '–' : points(coverage.delta_share)}</td>
+        <td className="num">
+          {coverage.delta_share === null ? '–' : formatSignedPoints(coverage.delta_share)}
+        </td>
         <td className="dim" title="The sentences above have the verdict">
           –
         </td>
@@ -213,9 +221,9 @@ function TimeRow({ name, fullName, change, judged = true }: TimeRowProps) {
       <td className="num">{change.base_ns === null ? '–' : formatDuration(change.base_ns)}</td>
       <td className="num">{change.candidate_ns === null ? '–' : formatDuration(change.candidate_ns)}</td>
       <td className="num">
-        {change.delta_ns === null ? '–' : signed(change.delta_ns)}
+        {change.delta_ns === null ? '–' : formatSignedDuration(change.delta_ns)}
         {change.delta_ratio !== null && change.delta_ns !== 0 && (
-          <span className="dim"> {percent(change.delta_ratio)}</span>
+          <span className="dim"> {formatSignedRatio(change.delta_ratio)}</span>
         )}
       </td>
       <td>{judged && change.delta_ns !== null && <Verdict change={change} />}</td>

@@ -1,5 +1,5 @@
 import type { DiffChange } from '../../api/types';
-import { formatBytes, formatDuration, formatPoints, formatRatio, plural } from '../../base/format';
+import { formatSignedDuration, plural } from '../../base/format';
 import { useStepWords, type Say } from '../../state/steps';
 
 const VERDICTS = {
@@ -32,19 +32,11 @@ export function Verdict({ change }: Props) {
 /** Return the interval of a change, what would settle it, and its false discovery rate, as sentences. */
 export function intervalText({ low_ns, high_ns, q, needed }: Props['change'], say: Say): string {
   const range =
-    low_ns === null || high_ns === null ? '' : ` 95% interval: ${signed(low_ns)} to ${signed(high_ns)}.`;
+    low_ns === null || high_ns === null
+      ? ''
+      : ` 95% interval: ${formatSignedDuration(low_ns)} to ${formatSignedDuration(high_ns)}.`;
   const more = needed
     ? say(` About ${plural(needed, 'step or recording', 'steps or recordings')} per side would settle it.`)
     : '';
   return `${range}${more}${q === null ? '' : ` False discovery rate ${q < 0.001 ? '< 0.001' : q.toFixed(3)}.`}`;
 }
-
-/** What is too small to show has no sign: "<0.1%". */
-const withSign = (value: number, text: string): string =>
-  `${text.startsWith('<') ? '' : value > 0 ? '+' : value < 0 ? '−' : ''}${text}`;
-
-/** Differences with their sign: of times, of sizes, relative, of two shares. */
-export const signed = (ns: number): string => (ns === 0 ? '0' : withSign(ns, formatDuration(Math.abs(ns))));
-export const signedBytes = (bytes: number): string => withSign(bytes, formatBytes(Math.abs(bytes)));
-export const percent = (ratio: number): string => withSign(ratio, formatRatio(Math.abs(ratio)));
-export const points = (share: number): string => withSign(share, formatPoints(Math.abs(share)));

@@ -3,12 +3,12 @@ import { scaleLinear } from 'd3-scale';
 import type { ReactNode } from 'react';
 import type { DiffWaterfall } from '../../api/types';
 import { categoryColor, CATEGORY_TITLE, type Category } from '../../base/category';
-import { formatDuration, timeUnit } from '../../base/format';
+import { formatDuration, formatSignedDuration, timeUnit } from '../../base/format';
 import { axisFormat, roundTickValues } from '../../base/ticks';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { useStepWords } from '../../state/steps';
-import { intervalText, signed, verdictText } from './Verdict';
+import { intervalText, verdictText } from './Verdict';
 import css from './Waterfall.module.css';
 
 /** Layout, px. */
@@ -115,7 +115,7 @@ export function Waterfall({ waterfall, compared, isShown, onBar, onSide }: Props
               <ColumnLink
                 key={bar.name}
                 className={significant || bar.verdict === 'unknown' ? '' : css.noise}
-                title={`${title}: ${signed(bar.delta_ns)}.${intervalText(bar, say)}`}
+                title={`${title}: ${formatSignedDuration(bar.delta_ns)}.${intervalText(bar, say)}`}
                 current={isShown(bar.name)}
                 onOpen={() => onBar(bar.name)}
               >
@@ -133,7 +133,7 @@ export function Waterfall({ waterfall, compared, isShown, onBar, onSide }: Props
                   width={column}
                   height={height}
                   fill={color}
-                  data-legend={`${title} ${signed(bar.delta_ns)}`}
+                  data-legend={`${title} ${formatSignedDuration(bar.delta_ns)}`}
                 />
                 <text
                   x={x(i + 1) + column / 2}
@@ -141,7 +141,7 @@ export function Waterfall({ waterfall, compared, isShown, onBar, onSide }: Props
                   textAnchor="middle"
                   className={significant ? 'strong' : 'dim'}
                 >
-                  {roomy || significant ? signed(bar.delta_ns) : ''}
+                  {roomy || significant ? formatSignedDuration(bar.delta_ns) : ''}
                 </text>
                 <text
                   x={x(i + 1) + column / 2}

@@ -1,6 +1,6 @@
 // What the calls of each operator allocate and release.
 import type { MemoryOperators } from '../../api/types';
-import { formatBytes, plural } from '../../base/format';
+import { formatBytes, formatSignedBytes, plural } from '../../base/format';
 import { useTableState } from '../../state/table';
 import { Term } from '../../widgets/Term';
 import type { Column } from '../../widgets/table/columns';
@@ -67,13 +67,10 @@ export function ByOperator({ operators, onEvent, before }: Props) {
       empty="No operator allocates or releases memory in this range. Select another one in the chart."
       foot={
         <>
-          outside operators <Term id="memory_outside" /> {signed(outside.size_increase_bytes)} in{' '}
+          outside operators <Term id="memory_outside" /> {formatSignedBytes(outside.size_increase_bytes)} in{' '}
           {plural(outside.allocation_count, 'allocation')} of {formatBytes(outside.allocation_size_bytes)}
         </>
       }
     />
   );
 }
-
-export const signed = (bytes: number): string =>
-  `${bytes > 0 ? '+' : bytes < 0 ? '−' : ''}${formatBytes(Math.abs(bytes))}`;

@@ -1,7 +1,7 @@
 // Memory that grows from step to step, and the code that allocated it.
 import { useMemo, useState } from 'react';
 import type { MemoryGrowth } from '../../api/types';
-import { formatBytes, plural } from '../../base/format';
+import { formatBytes, formatSignedBytes, plural } from '../../base/format';
 import { useTableState } from '../../state/table';
 import { Button } from '../../widgets/inputs/Button';
 import { Sentence } from '../../widgets/Sentence';
@@ -9,7 +9,6 @@ import { SourceFrame } from '../../widgets/SourceFrame';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { useStepWords, type Say } from '../../state/steps';
-import { signed } from './ByOperator';
 import type { Phrase } from '../../base/text';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 import sourceFrameCss from '../../widgets/SourceFrame.module.css';
@@ -51,7 +50,7 @@ export function Growth({ growth, reason, stacks, onEvent, before }: Props) {
         foot={
           growth?.per_step_bytes !== undefined &&
           growth.per_step_bytes !== null &&
-          `${signed(growth.per_step_bytes)} ${say('per step')} on average, never released`
+          `${formatSignedBytes(growth.per_step_bytes)} ${say('per step')} on average, never released`
         }
       />
       {chosen && (

@@ -12,7 +12,7 @@ import { Blocks } from './Blocks';
 import { ByOperator } from './ByOperator';
 import { Growth } from './Growth';
 import css from './index.module.css';
-import { limits, rangeOf, writeState, type MemoryState } from './state';
+import { limits, rangeOf, writeMemoryState, type MemoryState } from './state';
 
 interface Props {
   payload: MemoryPayload;
@@ -72,7 +72,7 @@ export function Tables({ payload, device, growth, selectors, state, onEvent }: P
           look="chip"
           data-part="chip"
           title="Show all"
-          onClick={() => select({ params: writeState(params, { range: null }) })}
+          onClick={() => select({ params: writeMemoryState(params, { range: null }) })}
         >
           {formatOffset(range.begin, device.end_ns / 1000)} to {formatOffset(range.end, device.end_ns / 1000)}
           <Icon name="close" size={12} />

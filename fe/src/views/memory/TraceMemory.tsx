@@ -18,7 +18,7 @@ import curveCss from './Curve.module.css';
 import css from './index.module.css';
 import { Live } from './Live';
 import liveCss from './Live.module.css';
-import { GROUPINGS, limits, readState, writeState, type MemoryState } from './state';
+import { GROUPINGS, limits, readMemoryState, writeMemoryState, type MemoryState } from './state';
 import { Strip } from './Strip';
 import { Tables } from './Tables';
 
@@ -36,10 +36,10 @@ export function TraceMemory({ payload, crumb, files }: Props) {
   const { selection, select } = useSelection();
   const { params, run, worker, span } = selection;
   const selectors = useMemo(() => ({ run, worker, span }), [run, worker, span]);
-  const state = readState(params, payload.default_device ?? '');
+  const state = readMemoryState(params, payload.default_device ?? '');
   const device = payload.devices.find(each => each.name === state.device) ?? payload.devices[0];
   const name = device?.name ?? '';
-  const change = (next: Partial<MemoryState>) => select({ params: writeState(params, next) });
+  const change = (next: Partial<MemoryState>) => select({ params: writeMemoryState(params, next) });
   const setParams = (next: Record<string, string>) =>
     select({
       params: Object.fromEntries(Object.entries({ ...params, ...next }).filter(([, value]) => value !== '')),

@@ -37,7 +37,7 @@ const oneOf = <T extends string>(text: string | undefined, options: readonly T[]
 export const GROUPINGS = ['operator', 'module', 'stack', 'size'] as const;
 const TABLE_NAMES = ['blocks', 'operators', 'growth'] as const;
 
-export function readState(params: Record<string, string>, device: string): MemoryState {
+export function readMemoryState(params: Record<string, string>, device: string): MemoryState {
   return {
     device: params.device ?? device,
     at: /^-?\d+$/.test(params.at ?? '') ? Number(params.at) : null,
@@ -48,7 +48,7 @@ export function readState(params: Record<string, string>, device: string): Memor
   };
 }
 
-export function writeState(
+export function writeMemoryState(
   params: Record<string, string>,
   change: Partial<MemoryState>,
 ): Record<string, string> {

@@ -8,7 +8,7 @@ import {
   barsPath,
   CAUSE_TITLES,
   describe,
-  extentOf,
+  iterationsExtent,
   iterationAt,
   PHASE_COLORS,
   stepsPath,
@@ -35,7 +35,7 @@ export function Iterations({ payload, chosen, onChoose, onOpen }: Props) {
   const { iterations: columns, stalls } = payload;
   const [pointed, setPointed] = useState<number | null>(null);
   const [from, setFrom] = useState<number | null>(null);
-  const { begin, end } = useMemo(() => extentOf(columns), [columns]);
+  const { begin, end } = useMemo(() => iterationsExtent(columns), [columns]);
   const longest = useMemo(() => columns.duration_ns.reduce((most, ns) => Math.max(most, ns), 1), [columns]);
   const inner = Math.max(width - LEFT, 1);
   const x = useMemo(() => scaleLinear([begin, end], [LEFT, LEFT + inner]), [begin, end, inner]);

@@ -44,7 +44,7 @@ interface Extent {
   end: number;
 }
 
-export function extentOf({ start_ns: starts, duration_ns: durations }: ServingColumns): Extent {
+export function iterationsExtent({ start_ns: starts, duration_ns: durations }: ServingColumns): Extent {
   const last = starts.length - 1;
   const begin = starts[0] ?? 0;
   return { begin, end: Math.max((starts[last] ?? 0) + (durations[last] ?? 0), begin + 1) };

@@ -125,7 +125,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
   };
 
   const files = {
-    whole: client.address('download', selectors),
+    original: client.address('download', selectors),
     readable: client.address(payload.perfetto ? 'download' : 'slice', selectors),
     part: client.address('slice', { ...selectors, ...rangeParams(shown.begin, shown.end) }),
     window: shown,

@@ -50,7 +50,7 @@ export function Timeline(props: Props) {
   const { timeline, payload, highlights, crumb } = props;
   const { ref: frame, height } = useLargestHeight();
   const layout = useMemo(() => growLayout(props.layout, height - HEADER_PX), [props.layout, height]);
-  const { state, change, shown, whole, time, controller, loading, chooseEvent, zoomTo } = timeline;
+  const { state, change, shown, showsAll, time, controller, loading, chooseEvent, zoomTo } = timeline;
   const [trouble, setTrouble] = useState<string | null>(null);
   useScrollIntoView(timeline, layout, highlights.selected);
   useKeys(event => {
@@ -73,7 +73,7 @@ export function Timeline(props: Props) {
             look="quiet"
             title="Show the whole trace"
             aria-label="Show the whole trace"
-            disabled={whole}
+            disabled={showsAll}
             onClick={() => zoomTo(null)}
           >
             <Icon name="fit" size={14} />

@@ -47,12 +47,12 @@ it('knows whether the whole trace is shown', () => {
   const payload = { ...(golden.trace as unknown as TracePayload), begin_ns: 0, end_ns: 10_000 };
   const opened = { ...payload, first_begin_ns: 0, first_end_ns: 10_000 };
   const { result } = renderHook(() => useTimeline(opened), { wrapper: Wrapper });
-  expect(result.current.whole).toBe(true);
+  expect(result.current.showsAll).toBe(true);
   act(() => result.current.change({ window: { begin: 5, end: 9 } }, true));
-  expect(result.current.whole).toBe(false);
+  expect(result.current.showsAll).toBe(false);
   const part = { ...payload, first_begin_ns: 0, first_end_ns: 5_000 };
   location.hash = '#pytorch_profiler&p.pytorch_profiler.view=trace';
-  expect(renderHook(() => useTimeline(part), { wrapper: Wrapper }).result.current.whole).toBe(false);
+  expect(renderHook(() => useTimeline(part), { wrapper: Wrapper }).result.current.showsAll).toBe(false);
 });
 
 const ALL: Span = { begin: 0, end: 100 };

@@ -41,7 +41,7 @@ export function useTimeline(payload: TracePayload) {
     change,
     shown,
     /** Whether the window shows the entire trace. */
-    whole: shown.begin <= all.begin && shown.end >= all.end,
+    showsAll: shown.begin <= all.begin && shown.end >= all.end,
     theme,
     controller,
     setController,

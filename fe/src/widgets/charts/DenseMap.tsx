@@ -7,7 +7,7 @@ import {
   LABEL_WIDTH,
   labeledRows,
   logScaleMin,
-  roundUp,
+  niceInterval,
   type HeatMapNouns,
   type HeatMapProps,
 } from './heat';
@@ -296,7 +296,7 @@ function ColumnNames({
   cellWidth: number;
   inner: number;
 }) {
-  const interval = roundUp(COLUMN_NAME_WIDTH / cellWidth);
+  const interval = niceInterval(COLUMN_NAME_WIDTH / cellWidth);
   const labeled = columns.flatMap((name, i) =>
     i % interval === 0 && (i + interval / 2) * cellWidth < inner ? [[name, i] as const] : [],
   );

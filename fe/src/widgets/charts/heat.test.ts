@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { colorStrength, columnMaxima, labeledRows, logScaleMin, roundUp } from './heat';
+import { colorStrength, columnMaxima, labeledRows, logScaleMin, niceInterval } from './heat';
 
 it('labels every n-th row and each highlighted one, without two labels in one place', () => {
   expect(labeledRows(5, 1)).toEqual([0, 1, 2, 3, 4]);
@@ -32,5 +32,5 @@ it('takes the greatest known value of every column', () => {
 });
 
 it('labels columns at round intervals', () => {
-  expect([0.2, 1, 1.1, 2.5, 5, 7, 17, 40, 200.5].map(roundUp)).toEqual([1, 1, 2, 5, 5, 10, 20, 50, 500]);
+  expect([0.2, 1, 1.1, 2.5, 5, 7, 17, 40, 200.5].map(niceInterval)).toEqual([1, 1, 2, 5, 5, 10, 20, 50, 500]);
 });

@@ -75,7 +75,7 @@ export function columnMaxima(
 }
 
 /** Return the smallest of 1, 2, 5, 10, 20, ... that is at least `min`. */
-export function roundUp(min: number): number {
+export function niceInterval(min: number): number {
   const power = 10 ** Math.max(Math.floor(Math.log10(min)), 0);
   return [1, 2, 5, 10].map(factor => factor * power).find(value => value >= min)!;
 }

@@ -4,7 +4,7 @@ import type { AddressMap as MapPayload, MemoryFileInfo, Selectors } from '../../
 import { formatBytes, formatCount, plural } from '../../../base/format';
 import { useView } from '../../../state/queries';
 import { Panel } from '../../../widgets/Panel';
-import { categoryColor } from './categories';
+import { memoryCategoryColor } from './categories';
 import css from './Snapshot.module.css';
 
 interface Props {
@@ -52,7 +52,7 @@ export const AddressMap = memo(function AddressMap({ selectors, file, device }: 
                   x={(offset / segment.bytes) * UNITS}
                   width={(bytes / segment.bytes) * UNITS}
                   height={1}
-                  fill={categoryColor(kind)}
+                  fill={memoryCategoryColor(kind)}
                 >
                   <title>{`${kind}: ${formatBytes(bytes)}`}</title>
                 </rect>

@@ -1,10 +1,9 @@
 // Two snapshots by site of allocation: ranks of one job, dumps before and after, or two runs.
 import type { Selectors, SnapshotComparison } from '../../../api/types';
-import { formatBytes, formatCount, plural } from '../../../base/format';
+import { formatBytes, formatCount, formatSignedBytes, plural } from '../../../base/format';
 import { useView } from '../../../state/queries';
 import { Sentence } from '../../../widgets/Sentence';
 import { Frames } from './Frames';
-import { signed } from './signed';
 import pageCss from '../index.module.css';
 import liveCss from '../Live.module.css';
 
@@ -44,13 +43,14 @@ export function SnapshotCompare({ selectors, base }: Props) {
                   <span className={liveCss.bar}>
                     <i style={{ width: `${(Math.abs(site.bytes) / largest) * 100}%` }} />
                   </span>
-                  <span className="num">{signed(site.bytes)}</span>
+                  <span className="num">{formatSignedBytes(site.bytes)}</span>
                   <span className="num dim">{site.bytes < 0 ? 'less' : 'more'}</span>
                 </summary>
                 <p className={`dim ${pageCss.pad}`}>
                   {formatBytes(site.base_bytes)} in {plural(site.base_blocks, 'block')} there,{' '}
                   {formatBytes(site.candidate_bytes)} in {plural(site.candidate_blocks, 'block')} here;{' '}
-                  {signed(site.more_bytes)} by their number, {signed(site.larger_bytes)} by their size.
+                  {formatSignedBytes(site.more_bytes)} by their number, {formatSignedBytes(site.larger_bytes)}{' '}
+                  by their size.
                 </p>
                 <Frames frames={site.frames} />
               </details>

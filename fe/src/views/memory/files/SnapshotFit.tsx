@@ -1,12 +1,11 @@
 // What will fit: the peaks of two recordings with different batch sizes, and the batches that follow from them.
 import { useState } from 'react';
 import type { MemoryFit, Selectors } from '../../../api/types';
-import { formatBytes } from '../../../base/format';
+import { formatBytes, formatSignedBytes } from '../../../base/format';
 import { useView } from '../../../state/queries';
 import { Panel } from '../../../widgets/Panel';
 import { Sentence } from '../../../widgets/Sentence';
 import { TextField } from '../../../widgets/inputs/TextField';
-import { signed } from './signed';
 import css from './Snapshot.module.css';
 
 interface Props {
@@ -17,13 +16,14 @@ interface Props {
 
 const GIB = 2 ** 30;
 
-/** A positive number in a field; null for anything else. */
+/** Return the positive number in a field; null for anything else. */
 const positive = (text: string): number | null => {
   const value = Number(text);
   return text.trim() !== '' && Number.isFinite(value) && value > 0 ? value : null;
 };
 
-const whole = (text: string): string | null => {
+/** Return the text of a positive integer; null for anything else. */
+const integerText = (text: string): string | null => {
   const value = positive(text);
   return value !== null && Number.isInteger(value) ? String(value) : null;
 };
@@ -33,7 +33,12 @@ export function SnapshotFit({ selectors, base }: Props) {
   const [otherBatch, setOtherBatch] = useState('');
   const [target, setTarget] = useState('');
   const [memory, setMemory] = useState('');
-  const [here, there, wanted, room] = [whole(batch), whole(otherBatch), whole(target), positive(memory)];
+  const [here, there, wanted, room] = [
+    integerText(batch),
+    integerText(otherBatch),
+    integerText(target),
+    positive(memory),
+  ];
   const known = base !== null && here !== null && there !== null;
   const { data, error } = useView<MemoryFit>(
     'memory/fit',
@@ -94,8 +99,12 @@ export function SnapshotFit({ selectors, base }: Props) {
                 {fit.categories.map(row => (
                   <tr key={row.name}>
                     <td>{row.name}</td>
-                    <td>{signed(row.bytes_per_item)}</td>
-                    <td>{row.fixed_bytes < 0 ? signed(row.fixed_bytes) : formatBytes(row.fixed_bytes)}</td>
+                    <td>{formatSignedBytes(row.bytes_per_item)}</td>
+                    <td>
+                      {row.fixed_bytes < 0
+                        ? formatSignedBytes(row.fixed_bytes)
+                        : formatBytes(row.fixed_bytes)}
+                    </td>
                   </tr>
                 ))}
               </tbody>

@@ -8,7 +8,7 @@ import { formatBytes, formatCount } from '../../../base/format';
 import { Grid } from '../../../widgets/charts/Grid';
 import { useWidth } from '../../../widgets/charts/useWidth';
 import { bounds, byteTicks, outline, stacked, type Curve } from '../curve';
-import { categoryColor } from './categories';
+import { memoryCategoryColor } from './categories';
 import css from './Snapshot.module.css';
 import curveCss from '../Curve.module.css';
 
@@ -104,7 +104,7 @@ export function SnapshotHistory({ snapshot, entry, onPick }: Props) {
               <path
                 key={snapshot.categories[i]}
                 d={path}
-                fill={categoryColor(snapshot.categories[i]!)}
+                fill={memoryCategoryColor(snapshot.categories[i]!)}
                 data-legend={snapshot.categories[i]}
               />
             ))}
@@ -136,7 +136,7 @@ export function SnapshotHistory({ snapshot, entry, onPick }: Props) {
       <ul className={css.legend} data-part="snapshot-legend">
         {snapshot.categories.map(category => (
           <li key={category}>
-            <i className="dot" style={{ background: categoryColor(category) }} /> {category}
+            <i className="dot" style={{ background: memoryCategoryColor(category) }} /> {category}
           </li>
         ))}
         <li>

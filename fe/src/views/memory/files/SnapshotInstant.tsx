@@ -6,7 +6,7 @@ import { useView } from '../../../state/queries';
 import { Button } from '../../../widgets/inputs/Button';
 import { Choice } from '../../../widgets/inputs/Choice';
 import { Sentence } from '../../../widgets/Sentence';
-import { categoryColor } from './categories';
+import { memoryCategoryColor } from './categories';
 import { Frames } from './Frames';
 import pageCss from '../index.module.css';
 import liveCss from '../Live.module.css';
@@ -85,7 +85,13 @@ export function SnapshotInstant({ selectors, file, snapshot, entry, onPick }: Pr
           <ol className={liveCss.rows} data-part="live-rows">
             {grouping === 'category' &&
               Object.entries(instant.categories).map(([name, bytes]) => (
-                <Row key={name} name={name} bytes={bytes} total={instant.bytes} color={categoryColor(name)} />
+                <Row
+                  key={name}
+                  name={name}
+                  bytes={bytes}
+                  total={instant.bytes}
+                  color={memoryCategoryColor(name)}
+                />
               ))}
             {grouping === 'module' &&
               instant.modules.map(each => (
@@ -100,7 +106,7 @@ export function SnapshotInstant({ selectors, file, snapshot, entry, onPick }: Pr
                   bytes={site.bytes}
                   blocks={site.blocks}
                   total={instant.bytes}
-                  color={categoryColor(site.category)}
+                  color={memoryCategoryColor(site.category)}
                   title={site.category}
                 >
                   <Frames frames={site.frames} />

@@ -1,14 +1,13 @@
 // The snapshots of all ranks of a job: a row each, with what is in use at its peak by category.
 import { memo } from 'react';
 import type { Selectors, SnapshotRanks as RanksPayload } from '../../../api/types';
-import { deviceName, formatBytes } from '../../../base/format';
+import { deviceName, formatBytes, formatSignedBytes } from '../../../base/format';
 import { useView, useWorkers } from '../../../state/queries';
 import { useSelection } from '../../../state/selection';
 import { Button } from '../../../widgets/inputs/Button';
 import { Panel } from '../../../widgets/Panel';
 import { Sentence } from '../../../widgets/Sentence';
-import { categoryColor } from './categories';
-import { signed } from './signed';
+import { memoryCategoryColor } from './categories';
 import css from './Snapshot.module.css';
 
 /** Pixels of a row of the table. */
@@ -82,13 +81,16 @@ export const SnapshotRanks = memo(function SnapshotRanks({ selectors }: Props) {
                         <i
                           key={name}
                           title={`${name}: ${formatBytes(bytes)}`}
-                          style={{ width: `${(bytes / largest) * 100}%`, background: categoryColor(name) }}
+                          style={{
+                            width: `${(bytes / largest) * 100}%`,
+                            background: memoryCategoryColor(name),
+                          }}
                         />
                       ))}
                     </span>
                   </td>
                   <td>{formatBytes(row.peak_bytes)}</td>
-                  <td>{row.difference_bytes === null ? '–' : signed(row.difference_bytes)}</td>
+                  <td>{row.difference_bytes === null ? '–' : formatSignedBytes(row.difference_bytes)}</td>
                   <td>{formatBytes(row.live_bytes)}</td>
                   <td>{formatBytes(row.reserved_bytes)}</td>
                   <td>{row.leaked_bytes === null ? '–' : formatBytes(row.leaked_bytes)}</td>

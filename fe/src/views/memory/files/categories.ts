@@ -14,4 +14,4 @@ const COLORS: Record<string, string> = {
   free: 'transparent',
 };
 
-export const categoryColor = (category: string): string => COLORS[category] ?? 'var(--ln-2)';
+export const memoryCategoryColor = (category: string): string => COLORS[category] ?? 'var(--ln-2)';

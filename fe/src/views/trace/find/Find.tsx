@@ -67,9 +67,9 @@ export function Find({ payload, found, timeline }: Props) {
   // Each Enter is a step from the hit before it: those that come early wait for the answer, and for that hit.
   const obey = () => {
     if (steps.current !== 0 && found.fresh && draft === query && left.current === undefined) {
-      const ahead = steps.current > 0;
-      steps.current -= ahead ? 1 : -1;
-      go(ahead ? 'next' : 'previous');
+      const isNext = steps.current > 0;
+      steps.current -= isNext ? 1 : -1;
+      go(isNext ? 'next' : 'previous');
     }
   };
   const step = (way: Way) => {

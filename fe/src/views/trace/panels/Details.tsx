@@ -254,8 +254,8 @@ const IDENTIFIERS = /\b(id|idx|number|correlation|device|stream|context|rank|pid
 
 function valueText(key: string, value: unknown): string {
   if (typeof value === 'number') {
-    const whole = IDENTIFIERS.test(key) ? String(value) : formatCount(value);
-    return Number.isInteger(value) ? whole : formatNumber(value, 4);
+    const digits = IDENTIFIERS.test(key) ? String(value) : formatCount(value);
+    return Number.isInteger(value) ? digits : formatNumber(value, 4);
   }
   return Array.isArray(value) ? listText(value) : typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -12,13 +12,13 @@ interface Props {
   /** Address of the whole trace in a format that Perfetto reads: its file, or a Chrome trace of it. */
   readable: string;
   /** Addresses of the original file and of its visible part. */
-  whole: string;
+  original: string;
   part: string;
   window: Span;
   title: string;
 }
 
-export function Export({ readable, part, window, title }: Omit<Props, 'whole'>) {
+export function Export({ readable, part, window, title }: Omit<Props, 'original'>) {
   const [message, setMessage] = useState<string | null>(null);
   const open = async (address: string) => {
     setMessage('Waiting for ui.perfetto.dev…');
@@ -49,9 +49,9 @@ export function Export({ readable, part, window, title }: Omit<Props, 'whole'>) 
 }
 
 /** Links that download the original file and its visible part. */
-export const Links = ({ whole, part, window }: Omit<Props, 'title' | 'readable'>) => (
+export const Links = ({ original, part, window }: Omit<Props, 'title' | 'readable'>) => (
   <>
-    <a className="textlink" href={whole} download>
+    <a className="textlink" href={original} download>
       The original file
     </a>
     <a className="textlink" href={part} download>

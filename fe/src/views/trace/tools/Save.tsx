@@ -122,8 +122,8 @@ function pictureOfTracks(
       );
     }
   }
-  const whole = document.createElementNS(SVG, 'g');
-  whole.append(names.root, slices.root, over.root);
+  const root = document.createElementNS(SVG, 'g');
+  root.append(names.root, slices.root, over.root);
   const found = [
     ...texts.map(({ code, text }) => [text, plainColor(palette.of(code).fill)] as const),
     ...palette.categories.map(
@@ -132,7 +132,7 @@ function pictureOfTracks(
   ].filter(([, color]) => slices.fills.has(color));
   // Kernels and the busy time of a device share a color: one entry is enough.
   const legend = found.filter(([, color], i) => found.findIndex(([, other]) => other === color) === i);
-  return { title, width: NAMES_PX + width, height, legend, svg: whole };
+  return { title, width: NAMES_PX + width, height, legend, svg: root };
 }
 
 interface TotaledTrace {
