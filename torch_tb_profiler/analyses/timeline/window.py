@@ -111,7 +111,7 @@ def totals_by_name(trace: Trace, python: bool, chosen: Int64, begin: int, end: i
     chosen  indices of the lanes, of those with Python frames if `python`
     """
     layout, slice_self_times = lanes(trace, python), self_times(trace, python)
-    sums = _NameSums(trace)
+    sums = _SumsByName(trace)
     for lane in chosen.tolist():
         low, high = layout.bounds[lane : lane + 2].tolist()
         first = low + int(np.searchsorted(layout.end[low:high], begin, "left"))
@@ -139,7 +139,7 @@ def self_times(trace: Trace, python: bool) -> Int64:
     return times
 
 
-class _NameSums:
+class _SumsByName:
     """Accumulates exact sums by name code; the last cell is for slices without a name."""
 
     def __init__(self, trace: Trace) -> None:

@@ -71,7 +71,7 @@ def drawn_depth(trace: Trace, row: int, python: bool) -> int | None:
     return None
 
 
-class _Parts(NamedTuple):
+class _FrameParts(NamedTuple):
     """What is drawn of which frame: int32[k] rows, int64[k] ns, int64[k] ns, int32[k] depths."""
 
     row: Int32
@@ -80,7 +80,7 @@ class _Parts(NamedTuple):
     depth: Int32
 
 
-def _parts_of_track(trace: Trace, track: int, frames: Int32) -> _Parts:
+def _parts_of_track(trace: Trace, track: int, frames: Int32) -> _FrameParts:
     ends = event_ends(trace)
     frames = frames[nesting_order(trace.events.start[frames], ends[frames])]
     _, _, fits = nest(trace.events.start[frames], ends[frames])
@@ -105,7 +105,7 @@ def _parts_of_track(trace: Trace, track: int, frames: Int32) -> _Parts:
         last = np.searchsorted(annotations.start[members], begin, "right") - 1
         inside = (last >= 0) & (annotations.end[members][last] >= finish)
         depth[inside] = lane + 1
-    return _Parts(frames[shown[long]], begin, finish, depth)
+    return _FrameParts(frames[shown[long]], begin, finish, depth)
 
 
 class _Annotations(NamedTuple):

@@ -6,22 +6,22 @@
     active streams  [compute][compute + allreduce]...                     the recorder's segments
     GPU 0 edge, °C  71                      73                             counters: readings of `rocm-smi`
 
-Times of an iteration count from its own start; an iteration is placed where the previous one and all of its ranges
-end.
+In the file, times are ms since the start of their iteration; an iteration is placed where the previous one and all
+of its ranges end.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from array import array
-from typing import BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.markers import STEP_PREFIX
-from torch_tb_profiler.ingest.aorta.records import IterationRecord, decode_record, segments_of
 from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
 from torch_tb_profiler.ingest.source import UnpackedStream, read_lines
 from torch_tb_profiler.model.health import HealthLog
@@ -51,6 +51,98 @@ _MAX_START_NS = 2**62
 
 _INTEGER_ARGS = ("global_step", "epoch", "step")
 _FLOAT_ARGS = ("loss", "grad_norm", "lr")
+
+ExactInteger = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+"""An integer that a JSON writer with doubles writes exactly."""
+
+
+class StreamRange(msgspec.Struct):
+    """The work between two events of a stream; `metadata` of a collective has its `function`."""
+
+    stream: str
+    start_ms: float
+    end_ms: float
+    tag: str = ""
+    metadata: dict[str, Any] = {}
+
+
+class StreamMarker(msgspec.Struct):
+    """A point in time on a stream."""
+
+    stream: str
+    time_ms: float
+    tag: str = ""
+
+
+class RecordedOverlap(msgspec.Struct):
+    """The recorder's own sums over the ranges, in ms; a missing name means 0. `segments_of` reads its segments."""
+
+    per_stream_ms: dict[str, float] = {}
+    overlap_ms: dict[str, float] = {}
+    active_segments: Any = None
+
+
+class ActiveSegment(msgspec.Struct):
+    """A time in which the same streams are active."""
+
+    start_ms: float
+    end_ms: float
+    active_streams: list[str]
+
+
+class IterationProfile(msgspec.Struct):
+    """The streams of one iteration; `index` is the N of `ProfilerStep#N`."""
+
+    index: ExactInteger
+    total_ms: float
+    ranges: list[StreamRange] = []
+    markers: list[StreamMarker] = []
+    overlap: RecordedOverlap = msgspec.field(default_factory=RecordedOverlap)
+
+
+class IterationRecord(msgspec.Struct):
+    """A line of the file: an iteration with its metrics and profile."""
+
+    global_step: ExactInteger
+    profile: IterationProfile
+    rank: ExactInteger | None = None
+    world_size: ExactInteger | None = None
+    epoch: ExactInteger | None = None
+    step: ExactInteger | None = None
+    loss: float | None = None
+    grad_norm: float | None = None
+    lr: float | None = None
+    rocm_smi_output: Any = None
+    rocm_smi_error: Any = None
+    rocm_smi_exit_code: Any = None
+
+
+_decode = msgspec.json.Decoder(IterationRecord).decode
+
+
+def decode_record(line: bytes) -> IterationRecord:
+    """Return the iteration in a line; raise TraceError if it isn't one.
+
+    NaN is accepted, which isn't JSON, but Python writes it for a loss.
+    """
+    try:
+        return _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    except RecursionError as error:
+        raise TraceError("the line is nested too deeply") from error
+    try:
+        return msgspec.convert(json.loads(line), IterationRecord)
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"the line is not an iteration: {error}") from error
+
+
+def segments_of(overlap: RecordedOverlap) -> list[ActiveSegment] | None:
+    """Return the recorder's segments; None if it wrote something else in their place, which costs nothing else."""
+    try:
+        return msgspec.convert(overlap.active_segments or [], list[ActiveSegment])
+    except msgspec.ValidationError:
+        return None
 
 
 def read_metrics(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:

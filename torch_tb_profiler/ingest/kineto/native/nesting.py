@@ -20,11 +20,11 @@ def compiled_functions() -> CompiledFunctions | None:
     library = load_library()
     if library is None:
         return None
-    functions = _Functions(library)
+    functions = _NestingFunctions(library)
     return CompiledFunctions(functions.nest, functions.tree, functions.changes, functions.enclosing)
 
 
-class _Functions:
+class _NestingFunctions:
     def __init__(self, library: NativeLibrary) -> None:
         self._library = library
 
