@@ -19,11 +19,14 @@ from tests.analyses.overview.rule_drawings import (
     reducing,
 )
 from tests.analyses.overview.rule_traces import RULES
-from tests.support.traces import read_bytes
+from tests.support.traces import draw, read_bytes
 from torch_tb_profiler.analyses.overview import kernel_rules
 from torch_tb_profiler.analyses.overview.advice import advice
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, no_advice_reason
+from torch_tb_profiler.analyses.overview.gains import measure_gains
 from torch_tb_profiler.model.health import is_truncated
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.overview.rule_words import RULE_WORDS
 
 
@@ -198,6 +201,48 @@ def test_a_copy_from_pinned_memory_saves_the_wait_for_what_runs_before_it() -> N
     found = get_advice(read_bytes(json.dumps(events).encode()), "pageable_copies")
     assert found is not None and found.gain is not None and found.gain.basis == "what_if"
     assert found.gain.ns / 1_000 == pytest.approx(2_470, abs=30)
+
+
+def draw_batches(prefetched: bool) -> Trace:
+    """Return four steps that copy a batch in 2 ms and compute on it for 3 ms.
+
+    A host that copies is slower right after it: its caches are cold. One that has copied the batch before, on a
+    stream of its own, isn't, and allocates memory for it and copies it beside the kernel.
+    """
+    lines, at = [], 0
+    for step in range(4):
+        begin, copy, number = at, at + (40 if prefetched else 120), 2 * step + 1
+        host, call = (40, 10) if prefetched else (2_200, 2_080)
+        lines += [
+            f"host cpu_op aten::to {begin + 10} {host}",
+            f"host cpu_op aten::_to_copy {begin + 12} {host - 4}",
+            f"host cpu_op aten::copy_ {begin + 20} {host - 14}",
+            f"host cuda_runtime cudaMemcpyAsync {begin + host - call - 5} {call} correlation={number}",
+            f"gpu0 gpu_memcpy Memcpy~HtoD~(Pageable~->~Device) {copy} 2000 correlation={number} "
+            f"stream={20 if prefetched else 7}",
+        ]
+        at = begin + 10 + host
+        linear = 60 if prefetched else 300
+        lines += [
+            f"host cpu_op aten::linear {at} {linear}",
+            f"host cuda_runtime cudaLaunchKernel {at + linear - 20} 10 correlation={number + 1}",
+            f"gpu0 kernel gemm {at + linear - 5} 3000 correlation={number + 1} stream=7",
+            f"host cuda_runtime cudaDeviceSynchronize {at + linear + 5} 3000",
+        ]
+        at += linear + 3_010
+        lines.append(f"host user_annotation ProfilerStep#{step} {begin} {at - begin}")
+    return draw("\n".join(lines))
+
+
+def test_a_batch_copied_ahead_gains_no_more_than_is_said() -> None:
+    """Neither the operators that copy nor the slow launch after them are left then."""
+    copying, prefetched = draw_batches(False), draw_batches(True)
+    found = get_advice(copying, "pageable_copies")
+    assert found is not None and found.gain is not None and found.gain.basis == "what_if"
+    before, after = (spans.ends - spans.starts for spans in map(steps, (copying, prefetched)))
+    for gain in (found.gain, *measure_gains(copying, [found.finding])):
+        assert gain.ns >= (before - after).mean()
+        assert gain.ns <= before.mean() - 3_000_000
 
 
 def test_stalls_of_the_loader_cost_a_mean_over_all_steps_but_the_first() -> None:

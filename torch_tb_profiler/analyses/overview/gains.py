@@ -15,9 +15,15 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.overview.communication_rules import launches_of_collectives
-from torch_tb_profiler.analyses.overview.finding import NO_ROWS, Finding, Gain
+from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, NO_ROWS, Finding, Gain
 from torch_tb_profiler.analyses.overview.host_calls import copying_calls
-from torch_tb_profiler.analyses.overview.idle import device_busy, host_late_times, long_stretches
+from torch_tb_profiler.analyses.overview.idle import (
+    caused_by_calls,
+    device_busy,
+    host_late_times,
+    long_stretches,
+    short_stretches,
+)
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import other_device_work
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import (
     gaps_between,
@@ -52,20 +58,23 @@ from torch_tb_profiler.base.intervals import (
     union,
 )
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.calls.calltree import enclosing_operators
+from torch_tb_profiler.model.calls.calltree import enclosing_operators, enclosing_rows
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, event_kinds, rows_of_kind, slice_mask
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Bool, Float64, Int32, Trace
+from torch_tb_profiler.model.trace import Bool, Float64, Int32, Trace, name_mask, rows_mask
 
 MIN_BLOCKING_NS = 20_000
 """A runtime call that lasts longer while the device works is waiting for it: it blocks, or the queue is full."""
 
 MAX_EDGE_RATIO = 0.1
 """A step at an edge that saves less than this ratio of the others lacks what passes from step to step."""
+
+COPYING_OPERATORS = frozenset({"aten::to", "aten::_to_copy", "aten::copy_"})
+"""Operators that do nothing but copy, of which each may call the next one."""
 
 MAX_STEP_GAP_RATIO = 0.01
 """Steps that are further apart than this ratio of a step have something else between them."""
@@ -119,6 +128,8 @@ def _most_measured(trace: Trace, finding: Finding, alone: float, synced: Interva
     if waits is not None:
         most = waits.max() if _waits_in_each_step(trace) else waits.mean()
         return min(_alone_ns(trace, finding), float(most))
+    if finding.id == "pageable_copies":
+        return alone + _most_around_copies(trace, finding, alone)
     if finding.id == "optimizer_loop":
         return max(alone, _most_of_one_pass(trace, finding))
     if finding.id not in ("host_code", "short_code"):
@@ -166,7 +177,7 @@ def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
                 ns = min(ns, _mean_ns(trace, finding.during))
         if not target.device.any():
             ns = min(ns, most)
-        ns = min(ns, _most_overlapped(trace, finding))
+        ns = min(ns + _most_around_copies(trace, finding, ns), _most_overlapped(trace, finding))
         if len(finding.host.starts) and _waits_in_each_step(trace) and gain.ns > ns:
             found.append(gain)  # what the host does beside takes no longer than the device
             continue
@@ -311,6 +322,31 @@ def _calls_of_copies(trace: Trace, copies: Int32) -> Int32:
     around = enclosing_operators(trace)[waits]
     waits = waits[(around >= 0) & np.isin(around, operators)]
     return distinct(np.concatenate([launches[launches >= 0], waits])).astype(np.int32)
+
+
+def _most_around_copies(trace: Trace, finding: Finding, saved: float) -> float:
+    """Return what copying a batch ahead saves at most beyond the copies, mean ns per typical step.
+
+    That is when the host is in operators that copy, or launches what follows: all of that may run while the device
+    computes. A copy by the host leaves its caches cold, so that the next launch takes longer than it does without.
+
+    saved  without that; if it is too little to be named, this changes nothing about it
+    """
+    windows = typical_windows(trace)
+    if finding.id != "pageable_copies" or saved * len(windows.starts) < MIN_GAIN_SHARE * total(windows):
+        return 0.0
+    rows = rows_of_kind(trace, Kind.CPU_OP)
+    rows = rows[name_mask(trace.strings, COPYING_OPERATORS.__contains__)[trace.events.name[rows]]]
+    around = enclosing_rows(trace, rows_mask(trace, rows))
+    calls = operators = _calls_of_copies(trace, finding.rows)
+    while (around[operators] >= 0).any():
+        operators = np.where(around[operators] >= 0, around[operators], operators)
+    operators = distinct(operators).astype(np.int32)
+    launching, _ = caused_by_calls(
+        short_stretches(host_late_times(trace)), trace.events.start[operators], event_ends(trace)[operators]
+    )
+    busy = union(device_busy(trace), event_intervals(trace, calls))
+    return _mean_ns(trace, subtract(union(event_intervals(trace, operators), launching), busy))
 
 
 def _time_in_code(trace: Trace, finding: Finding) -> Intervals:
