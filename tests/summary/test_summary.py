@@ -315,3 +315,24 @@ def test_nothing_stands_out_only_where_all_is_known(step: str, end: int | None, 
     content = document([event(line) for line in "\n".join(lines).splitlines()])
     (tmp_path / "w.1.pt.trace.json").write_bytes(content[:end])
     assert advice_line(ttp.open(str(tmp_path)).run().summary()).startswith(says)
+
+
+@pytest.mark.parametrize(("run", "title"), [("ddp", "Communication"), (JOB, "Exposed communication")])
+def test_all_communication_of_a_cpu_counts_as_in_a_step(log: ttp.Log, run: str, title: str) -> None:
+    """The host's threads compute meanwhile, so that hardly any is exposed, though a step waits for it."""
+    found = log[run].summary()
+    assert found.communication is not None and found.step is not None
+    assert found.communication.exposed == (title != "Communication")
+    assert found.communication.exposed_ns == pytest.approx(found.step.breakdown["communication"], rel=0.02)
+    assert f"\n- {title}: " in as_markdown(found)
+
+
+def test_a_rank_whose_file_is_cut_off_is_no_part_of_the_average(tmp_path: Path) -> None:
+    job = Simulation(simulated_ddp(2), steps=6).run()
+    for rank, end in ((0, None), (1, -20_000)):
+        (tmp_path / f"node0_{rank}.1.pt.trace.json").write_bytes(job.file(rank)[:end])
+    run = ttp.open(str(tmp_path)).run()
+    step, average = run.summary().step, run.overview(worker="node0_0").data.average
+    assert step is not None and average is not None
+    assert (step.workers, step.mean_ns, step.left_out) == (1, average.duration_ns, [])
+    assert step.breakdown["kernel"] == average.categories.kernel

@@ -20,6 +20,9 @@ from torch_tb_profiler.views import SLUGS
 
 pytestmark = real_traces.MARKS
 
+TRUNCATED = ("truncated", "gzip_damaged")
+"""Kinds of notes on a file that is cut off."""
+
 ASK_BY_SURFACE: dict[str, Callable[[Surfaces, str, str], Payload]] = {
     "HTTP": Surfaces.http,
     "command line": Surfaces.command_line,
@@ -96,12 +99,17 @@ def answers(surfaces: Surfaces, run: str, span: str) -> dict[str, list[Any]]:
 def check_agreement(summary: Summary, views: dict[str, list[Any]], run: str, late: list[str]) -> None:
     """Check a summary against the views, without the steps of the `late` workers, which it doesn't average."""
     complete = [each for each in views["overview"] if each["average"] is not None]
-    averages = [each["average"] for each in complete if each["worker"] not in late]
+    whole = [each for each in complete if not any(note["kind"] in TRUNCATED for note in each["health"])]
+    averages = [each["average"] for each in whole or complete if each["worker"] not in late]
     assert (summary.step is None) == (not averages), run
     if summary.step is not None:
         assert summary.step.mean_ns == pytest.approx(sum(each["duration_ns"] for each in averages) / len(averages))
         known = [time for time in summary.step.breakdown.values() if time is not None]
         assert sum(known) <= summary.step.mean_ns * 1.000001, run
+        if summary.communication is not None and summary.step.breakdown["communication"] is not None:
+            # The part of a step beside copies, which are no compute, is exposed as well.
+            exposed, part = summary.communication.exposed_ns, summary.step.breakdown["communication"]
+            assert exposed == pytest.approx(part, abs=0.02 * summary.step.mean_ns), run
     assert summary.read == len(views["overview"]) <= summary.workers, run
     for listed, table, rows, time in (
         (summary.operators, "operators", "rows", ("device_self_ns", "host_self_ns")),

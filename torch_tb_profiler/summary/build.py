@@ -208,8 +208,13 @@ def _start_with(advice: AdviceRow) -> str:
 
 
 def step_time(overviews: Mapping[str, Overview], stragglers: Sequence[str] = ()) -> StepTime | None:
-    """Return the average step of the workers that aren't stragglers, or None if no worker has a complete step."""
+    """Return the average step of the workers that aren't stragglers, or None if no worker has a complete step.
+
+    A file that is cut off may lack the device's work, so that it counts only where there is no other.
+    """
     known = {worker: each.average for worker, each in overviews.items() if each.average is not None}
+    whole = {worker: average for worker, average in known.items() if not is_truncated(overviews[worker].health)}
+    known = whole or known
     if not known:
         return None
     slowest = max(known, key=lambda worker: known[worker].duration_ns)
@@ -303,14 +308,14 @@ def _table_rows(table: Table, payload: Any) -> Iterator[tuple[str, str, int | No
 
 def _communication(job: DistributedPayload | None, overviews: Mapping[str, Overview]) -> Communication | None:
     means = {each.measure: each.mean_ns for each in job.spreads} if job is not None else {}
+    on_devices = any(each.devices for each in overviews.values())
     stragglers = job.verdict.workers if job is not None else []
     waiting = [each for each in job.averages if each.worker not in stragglers] if job is not None else []
     if stragglers and waiting:
-        exposed, steps = (
-            _mean([getattr(each, name) for each in waiting]) for name in ("exposed_ns", "duration_ns")
-        )
+        exposed = _mean([each.exposed_ns + (0.0 if on_devices else each.overlap_ns) for each in waiting])
+        steps = _mean([each.duration_ns for each in waiting])
     elif "exposed" in means:
-        exposed, steps = means["exposed"], means["duration"]
+        exposed, steps = means["exposed"] + (0.0 if on_devices else means["overlap"]), means["duration"]
     else:
         known = [each.average for each in overviews.values() if each.average is not None]
         spent = [(one.categories.communication, one.duration_ns) for one in known]
@@ -326,6 +331,7 @@ def _communication(job: DistributedPayload | None, overviews: Mapping[str, Overv
         late_rank=verdict.rank if verdict is not None else None,
         late_cost_ns=verdict.cost_ns if verdict is not None else None,
         text=plain(verdict.text) if verdict is not None else "",
+        exposed=on_devices,
     )
 
 

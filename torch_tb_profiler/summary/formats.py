@@ -206,7 +206,7 @@ def _communication(spent: Communication, has_steps: bool, noun: str) -> str:
     time = f"{format_duration(spent.exposed_ns)}{f' per {noun}' if has_steps else ''}"
     share = f"{time} ({format_ratio(spent.exposed_share)})"
     explanation = f". {_escape(spent.text)}" if spent.text else ""
-    return f"Exposed communication: {share}{explanation}"
+    return f"{'Exposed communication' if spent.exposed else 'Communication'}: {share}{explanation}"
 
 
 def _memory(memory: Memory) -> Iterator[str]:

@@ -80,6 +80,9 @@ class DeviceUse(msgspec.Struct, frozen=True):
 class Communication(msgspec.Struct, frozen=True):
     """Exposed communication (not overlapped with compute), mean per step over the workers that aren't stragglers.
 
+    exposed  False without a device: then all communication counts, as the host computes on while other threads
+             communicate
+
     late_worker, late_rank  the straggler; `late_cost_ns` is what it costs per step. Null if there is none or it
                             can't be determined, which `text` says
     """
@@ -90,6 +93,7 @@ class Communication(msgspec.Struct, frozen=True):
     late_rank: int | None
     late_cost_ns: float | None
     text: str
+    exposed: bool = True
 
 
 class Memory(msgspec.Struct, frozen=True):

@@ -61,7 +61,7 @@ MAX_UNKNOWN_GROUP_SHARE = 0.5
 class CommunicationShare(msgspec.Struct, frozen=True):
     """What some ranks spend on communication.
 
-    share   share of a typical step, mean over the ranks; of any if they communicate in odd steps only
+    share   share of a typical step, both means over the ranks; of any if they communicate in odd steps only
     exposed True if only communication not overlapped with computation counts; False without a GPU, as the host's
             computation goes on while other threads communicate: then all communication counts
     largest the collective with the most time, None without any; only: there is no other; majority: it has more
@@ -486,6 +486,7 @@ def _communication_share(
             name = comparison.job.name_of(total.operation)
             times[name] = times.get(name, 0) + time
     largest = max(times, key=lambda name: times[name], default=None)
-    mean_share = float(np.mean(spent[with_steps] / duration[with_steps]))
+    # Of a mean step, as the tables and the summary have it: a rank with short steps counts for less.
+    per_step = [float((column / np.maximum(counts, 1))[with_steps].sum()) for column in (spent, duration)]
     majority = largest is not None and 2 * times[largest] > sum(times.values())
-    return CommunicationShare(members, mean_share, exposed, largest, len(times) == 1, majority)
+    return CommunicationShare(members, per_step[0] / per_step[1], exposed, largest, len(times) == 1, majority)
