@@ -315,6 +315,17 @@ def test_other_kernels_in_a_row_are_no_chain(calls: list[Call]) -> None:
     assert find_advice("elementwise_chains", *calls) is None
 
 
+def test_a_chain_ends_with_the_step() -> None:
+    """The second step goes on with the same operators: that makes two chains, as its input comes later."""
+    calls = chain("add", "mul", "relu")
+    later = [{**each, "ts": each["ts"] + 10_000} for each in events(*calls)]
+    for each in later:
+        each["args"] = {**each["args"], "correlation": each["args"].get("correlation", 0) + 100}
+    two_steps = [{**STEP, "dur": 9_990}, {**STEP, "name": "ProfilerStep#2", "ts": 10_000, "dur": 9_990}]
+    found = get_advice(read([*two_steps, *events(*calls), *later], deviceProperties=[H100]), "elementwise_chains")
+    assert found is not None and found.finding.value == 2
+
+
 def test_kernels_of_an_optimizer_or_of_two_streams_are_no_chain() -> None:
     trace_events = [STEP, SYNC, *events(*chain("add", "mul", "relu"))]
     mark = {**STEP, "name": "Optimizer.step#SGD.step", "ts": 5, "dur": 50}

@@ -136,7 +136,7 @@ DEVICE_RULES: tuple[tuple[str, Check], ...] = (
     (rf"Copy from pinned memory: saves up to (?P<gain>{NUMBER}),.*", _judge_copy_advice),
     (rf"Use non-blocking copies: saves up to (?P<gain>{NUMBER}),.*", _judge_overlap_advice),
     (
-        r"(?P<count>\d+) calls in the trace wait for copies between host and GPU\.",
+        r"(?P<count>\d+) calls? in the trace waits? for copies between host and GPU\.",
         lambda match, context: (
             None if int(match["count"]) <= 2 * _count(context, "copy") else "it copies less often"
         ),

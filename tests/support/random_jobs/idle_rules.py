@@ -217,7 +217,7 @@ IDLE_RULES: tuple[tuple[str, Check], ...] = (
         _judge_loading_time,
     ),
     (
-        rf"(?P<calls>\d+) calls in the trace wait for the GPU to finish; it is then idle for "
+        rf"(?P<calls>\d+) calls? in the trace waits? for the GPU to finish; it is then idle for "
         rf"(?P<time>{NUMBER}) of {BASE} until the next launch\.",
         _judge_sync_time,
     ),

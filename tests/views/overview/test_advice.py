@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from tests.analyses.overview.advice_traces import steps, work
+from tests.analyses.overview.kernel_calls import H100, SM90, STEP, SYNC, chain, events, product
 from tests.support.claims import launched, read_sentences, repeat
 from tests.support.memory_traces import CALLS, memory
 from tests.support.simulation.simulator import Collective, Host, Simulation, Wait, ddp
-from tests.support.traces import document, draw, event, read_bytes
+from tests.support.traces import document, draw, event, read, read_bytes
 from torch_tb_profiler.analyses.overview import communication_rules, device_rules, host_rules, memory_rules
 from torch_tb_profiler.analyses.overview.finding import WITHOUT_LIMIT, Advice, Finding, Gain
 from torch_tb_profiler.analyses.overview.kernel_rules import (
@@ -242,3 +243,15 @@ def test_nearly_full_memory_is_advised_on_whatever_the_card_is_called() -> None:
     assert {phrase.link for phrase in advice.text} == {None, "memory?device=GPU+0"}
     room = build(draw(CALLS, *events, deviceProperties=[{**card[0], "totalGlobalMem": 2000}]), NoParams())
     assert all(each.id != "memory_limit" for each in room.recommendations)
+
+
+@pytest.mark.parametrize(
+    ("count", "sentence"),
+    [
+        (1, "1 chain of elementwise kernels in the trace runs on tensors of the same size."),
+        (2, "2 chains of elementwise kernels in the trace run on tensors of the same size."),
+    ],
+)
+def test_a_count_has_its_noun_and_its_verb(count: int, sentence: str) -> None:
+    calls = [*chain("add", "mul", "relu"), product(SM90, 4096)] * count
+    assert sentence in read_sentences("overview", read([STEP, SYNC, *events(*calls)], deviceProperties=[H100]))

@@ -16,7 +16,7 @@ from torch_tb_profiler.analyses.overview.finding import (
 )
 from torch_tb_profiler.analyses.overview.kernel_rules.matrix_products import TENSOR_CORE_MULTIPLES
 from torch_tb_profiler.base.format import Rounding, format_duration, format_ratio
-from torch_tb_profiler.base.grammar import say_steps
+from torch_tb_profiler.base.grammar import agree, plural, pluralize, say_steps
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views._shared.wording import used_more
@@ -56,6 +56,7 @@ def build_recommendation(
         "gain": format_duration(None if advice.gain is None else advice.gain.ns, "up"),
         "share": Phrase(format_ratio(finding.value), evidence),
         "count": "" if finding.value is None else f"{finding.value:,.0f}",
+        **_counted(round(finding.value or 0)),
         "duration": format_duration(finding.value),
         "times": "" if finding.value is None else f"{finding.value:,.3g} times",
         "subject": Phrase(finding.subject, evidence),
@@ -89,6 +90,15 @@ def build_recommendation(
         exception=_exception(words, advice.gain),
         evidence=evidence,
     )
+
+
+def _counted(count: int) -> dict[str, str]:
+    """Return the nouns and verbs of texts that agree with a count."""
+    return {
+        **{pluralize(noun): plural(count, noun) for noun in ("call", "copy", "kernel", "product", "chain")},
+        **{verb: agree(count, f"{verb}s", verb) for verb in ("wait", "run", "convert")},
+        "often": "once" if count == 1 else f"{count:,} times",
+    }
 
 
 def _shows(finding: Finding, measured_ns: float | None) -> bool:

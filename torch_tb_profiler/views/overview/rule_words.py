@@ -89,7 +89,7 @@ RULE_WORDS = {
     ),
     ("synchronization", ""): RuleWords(
         "Remove per-step synchronization",
-        "{count} calls in the trace wait for the {device} to finish; it is then idle for {time} of {base} until "
+        "{calls} in the trace {wait} for the {device} to finish; it is then idle for {time} of {base} until "
         "the next launch. {most} of that follows {subject}{place}.",
         f"idle time after calls that wait for the device, counted up to the length of each wait, costs {_COST}",
         "the host needs the value right away to decide what runs next.",
@@ -99,7 +99,7 @@ RULE_WORDS = {
     ),
     ("blocking_copies", ""): RuleWords(
         "Use non-blocking copies",
-        "{count} calls in the trace wait for copies between host and {device}. Idle time until the next launch, "
+        "{calls} in the trace {wait} for copies between host and {device}. Idle time until the next launch, "
         "and copies to the host that overlap no compute, cost {time} of {base}, most of all in {subject}{place}.",
         "idle time after calls that wait for copies, counted up to the length of each wait, and copies to the "
         f"host that it waits for while no kernel runs, cost {_COST}",
@@ -111,7 +111,7 @@ RULE_WORDS = {
     ),
     ("blocking_copies", "offload"): RuleWords(
         "Send the gradients of the offloaded optimizer during the backward pass",
-        "{count} calls in the trace wait for copies between host and {device}; those to the host are mostly "
+        "{calls} in the trace {wait} for copies between host and {device}; those to the host are mostly "
         "gradients for an optimizer on the CPU. Idle time until the next launch, and copies to the host while "
         "nothing computes, cost {time} of {base}, most of all in {subject}{place}.",
         "idle time after calls that wait for copies, most of which have the size of parameters that an optimizer "
@@ -194,7 +194,7 @@ RULE_WORDS = {
     ("pageable_copies", "offload"): RuleWords(
         "Pin the parameters of the offloaded optimizer",
         "For {time} of {base}, parameters that an optimizer on the CPU has updated come back from pageable memory "
-        "({count} copies in the trace) while nothing computes. "
+        "({copies} in the trace) while nothing computes. "
         "From pinned memory they can overlap with the update of the parameters that follow, and the host doesn't "
         "wait for them.",
         "copies from pageable memory to the device in the step of an optimizer, or after it with the size of a "
@@ -217,7 +217,7 @@ RULE_WORDS = {
     ("pinned_copies", "offload"): RuleWords(
         "Overlap the copies of the offloaded optimizer",
         "For {time} of {base}, parameters that an optimizer on the CPU has updated come back from pinned memory "
-        "({count} copies in the trace) on the stream of the kernels, which wait for them. On another stream they "
+        "({copies} in the trace) on the stream of the kernels, which wait for them. On another stream they "
         "overlap with the update of the parameters that follow; offloading fewer parameters makes them fewer.",
         "copies from pinned memory to the device in the step of an optimizer, or after it with the size of a copy "
         f"to the host, on a stream that computes while no kernel runs, cost {_COST}",
@@ -374,7 +374,7 @@ RULE_WORDS = {
     ),
     ("layout_conversion", ""): RuleWords(
         "Keep images in channels_last",
-        "{count} kernels in the trace only convert between the layouts NCHW and NHWC around convolutions. Without "
+        "{kernels} in the trace only {convert} between the layouts NCHW and NHWC around convolutions. Without "
         "them, convolutions and batch norms may be faster, too: at peak speed, that would save up to {gain} of "
         "{base}.",
         f"kernels that convert between NCHW and NHWC cost {_COST}",
@@ -383,7 +383,7 @@ RULE_WORDS = {
     ),
     ("slow_products", "alignment"): RuleWords(
         "Make matrix sizes multiples of 8",
-        "{count} products in the trace run in kernels for unaligned operands, the longest being {subject}{place}. "
+        "{products} in the trace {run} in kernels for unaligned operands, the longest being {subject}{place}. "
         "At peak speed, aligned kernels would save up to {gain} of {base}.",
         "matrix products on Tensor Cores run in kernels that load less than 16 bytes at once, because a size of "
         f"their inputs isn't a multiple of that; their time beyond the roofline costs {_COST}",
@@ -401,7 +401,7 @@ RULE_WORDS = {
     ),
     ("unfused_attention", "operators"): RuleWords(
         "Use fused attention",
-        "Attention runs {count} times in the trace as a matmul, a softmax and another matmul, which write the "
+        "Attention runs {often} in the trace as a matmul, a softmax and another matmul, which write the "
         "scores of all pairs of tokens to memory and read them back. A fused kernel at peak speed would save "
         "up to {gain} of {base}.",
         f"batched products before and after a softmax of the first one's result cost {_COST} beyond the same "
@@ -411,7 +411,7 @@ RULE_WORDS = {
     ),
     ("unfused_attention", "fallback"): RuleWords(
         "Give attention inputs that a fused kernel supports",
-        "scaled_dot_product_attention runs {count} times in the trace as a matmul, a softmax and another matmul: "
+        "scaled_dot_product_attention runs {often} in the trace as a matmul, a softmax and another matmul: "
         "no fused kernel supports its inputs, or none is enabled. A fused kernel at peak speed would save up to "
         "{gain} of {base}.",
         f"scaled_dot_product_attention falls back to single operators, which cost {_COST}, forward and backward, "
@@ -421,7 +421,7 @@ RULE_WORDS = {
     ),
     ("elementwise_chains", ""): RuleWords(
         "Fuse elementwise kernels",
-        "{count} chains of elementwise kernels in the trace run on tensors of the same size. If each kernel reads "
+        "{chains} of elementwise kernels in the trace {run} on tensors of the same size. If each kernel reads "
         "what the previous one wrote, as their sizes suggest, one kernel could do a whole chain. At peak speed, "
         "if it reads a single such tensor and writes one, that would save up to {gain} of {base}.",
         "three or more elementwise kernels of different operators in a row on a stream, each with as many "

@@ -22,10 +22,18 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
 )
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import in_optimizer
 from torch_tb_profiler.analyses.shared.attainable import attainable_ns, owning_calls
-from torch_tb_profiler.analyses.shared.grouping import dense_codes, group, positions_by_value, stable_order
+from torch_tb_profiler.analyses.shared.grouping import (
+    dense_codes,
+    group,
+    launch_times,
+    positions_by_value,
+    stable_order,
+)
+from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.model.costs.models import built_in_cost_model
 from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, name_mask
 from torch_tb_profiler.model.work.operator_work import operator_work
 
@@ -92,7 +100,9 @@ def _chains(trace: Trace) -> tuple[Int32, Int64]:
     order, queue = order[by_queue], queue[by_queue]
     rows, elements = rows[order], elements[order]
     name = np.append(own.name, NO_CODE)[own.call[order]]
-    follows = (np.diff(elements) == 0) & (np.diff(queue) == 0) & (elements[1:] > 0)
+    # No kernel does work of two steps. A trace without steps is one: its loop can't be seen.
+    step = search_sorted(steps(trace).host_starts, launch_times(trace, rows), "right")
+    follows = (np.diff(elements) == 0) & (np.diff(queue) == 0) & (np.diff(step) == 0) & (elements[1:] > 0)
     chain = np.concatenate([[0], np.cumsum(~follows)])
     differs = np.bincount(chain[1:], follows & (np.diff(name) != 0), minlength=int(chain[-1]) + 1) > 0
     in_chain = (np.bincount(chain)[chain] >= MIN_CHAIN_LENGTH) & differs[chain] & (elements > 0)
