@@ -43,6 +43,7 @@ from torch_tb_profiler.views._shared.job import exposed, members
 from torch_tb_profiler.views.critical_path import ranks as critical_path_ranks
 from torch_tb_profiler.views.critical_path import words as critical_path
 from torch_tb_profiler.views.diff import gate as diff_gate
+from torch_tb_profiler.views.diff import notes as diff_notes
 from torch_tb_profiler.views.diff import words as diff
 from torch_tb_profiler.views.distributed import communication, connections, problems, stragglers
 from torch_tb_profiler.views.hangs import evidence as hang_evidence
@@ -77,7 +78,7 @@ TABLES = {
     "kernels": ([kernels], of_kernels),
     "operators": ([operators], of_operators),
     "roofline": ([roofline, roofline_counters], of_roofline),
-    "diff": ([diff, diff_gate], of_diff),
+    "diff": ([diff, diff_gate, diff_notes], of_diff),
     "distributed": ([problems, stragglers, connections, communication], of_distributed),
     "hangs": ([hangs, hang_evidence], of_hangs),
     "serving": ([serving, serving_shared, serving_ranks, serving_origins], of_serving),

@@ -9,8 +9,9 @@ from tests.support.claims import repeat
 from tests.support.diffs import compare
 from torch_tb_profiler.analyses.diff.changes import Change, Verdict
 from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.diff.notes import build_notes
 from torch_tb_profiler.views.diff.payload import DiffOddStep, DiffSide
-from torch_tb_profiler.views.diff.words import headline, notes
+from torch_tb_profiler.views.diff.words import headline
 
 MS = 1_000_000
 SIDE = DiffSide(0, "CUDA", ["V100"], [2], ["1", "2"], [1, 1], 1.0, None, None, 0, [], [], True, 0, 0, 0)
@@ -109,7 +110,7 @@ def note_texts(
     autocorrelation: float = 0.0,
     one_run: bool = True,
 ) -> list[str]:
-    return [plain(line) for line in notes(step, base, candidate, batch_sizes, autocorrelation, one_run)]
+    return [plain(line) for line in build_notes(step, base, candidate, batch_sizes, autocorrelation, one_run)]
 
 
 def test_notes_say_how_the_recordings_differ() -> None:

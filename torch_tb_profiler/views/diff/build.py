@@ -31,6 +31,7 @@ from torch_tb_profiler.view import PairView, Tab
 from torch_tb_profiler.views._shared.availability import diff_reason
 from torch_tb_profiler.views._shared.text import Text, reason_texts, shorten_frame
 from torch_tb_profiler.views.diff import rows, words
+from torch_tb_profiler.views.diff.notes import build_notes
 from torch_tb_profiler.views.diff.payload import (
     DiffBar,
     DiffCommunication,
@@ -72,7 +73,7 @@ def build(pair: TracePair, params: DiffParams) -> DiffPayload:
             *words.explanation(step, by_category, root, noun, same_samples=comparison.samples is None),
             *words.flops_sentences(comparison, params.min_effect, noun),
         ],
-        notes=words.notes(
+        notes=build_notes(
             step,
             *sides,
             comparison.batch_sizes,
