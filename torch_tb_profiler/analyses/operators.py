@@ -29,7 +29,7 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import build_call_tree, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes, family_mask
-from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_spans, rows_of_kind
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.operators import Operators, operators
 from torch_tb_profiler.model.origins.origins import origin_positions, origins
@@ -218,8 +218,8 @@ def unlinked_device_work(trace: Trace, filters: OperatorFilter) -> UnlinkedDevic
     thread looks at the launching call; work without a launch is on no thread and in no phase but forward.
     """
     rows = _filtered_work(trace, operators(trace).owner[device_links(trace).rows] < 0, filters)
-    durations = (event_ends(trace) - trace.events.start)[rows]
-    return UnlinkedDeviceWork(len(rows), int(durations.sum()))
+    starts, ends = event_spans(trace, rows)
+    return UnlinkedDeviceWork(len(rows), int((ends - starts).sum()))
 
 
 def _filtered_work(trace: Trace, wanted: Bool, filters: OperatorFilter) -> Int32:
