@@ -30,6 +30,16 @@ class RuleWords(msgspec.Struct, frozen=True):
     late: bool = False
 
 
+_FRAGMENTATION = RuleWords(
+    "Keep the allocator from fragmenting",
+    "Memory reserved on {subject} rises by {message} per step while tensors use {used}: free blocks don't "
+    "fit what is allocated.",
+    "after the first step, reserved memory rises in three of four, by at least 1% of its peak altogether, and the "
+    "peaks of the steps by less than half of that",
+    "sizes repeat in later steps: then the allocator has seen them all.",
+    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # in the environment",
+)
+
 RULE_WORDS = {
     ("data_loading", "process"): RuleWords(
         "Load data in worker processes",
@@ -480,23 +490,11 @@ RULE_WORDS = {
         "a cache is filling up to its limit.",
         "losses.append(loss.item())  # keeps no graph; write results to a preallocated tensor, not torch.cat",
     ),
-    ("reserved_growth", "segments"): RuleWords(
-        "Keep the allocator from fragmenting",
-        "Memory reserved on {subject} rises by {message} per step while tensors use {used}: free blocks don't "
-        "fit what is allocated.",
-        "after the first step, reserved memory rises in three of four, by at least 1% of its peak altogether, "
-        "and the peaks of the steps by less than half of that",
-        "sizes repeat in later steps: then the allocator has seen them all.",
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # in the environment",
-    ),
-    ("reserved_growth", "sizes"): RuleWords(
-        "Keep the allocator from fragmenting",
-        "Memory reserved on {subject} rises by {message} per step while tensors use {used}: free blocks don't "
-        "fit what is allocated.",
-        "after the first step, reserved memory rises in three of four, by at least 1% of its peak altogether, "
-        "and the peaks of the steps by less than half of that, on a device that isn't NVIDIA's",
-        "sizes repeat in later steps: then the allocator has seen them all.",
-        "torch.nn.functional.pad(x, (0, -x.shape[-1] % 64))  # few different sizes: pad or bucket the inputs",
+    ("reserved_growth", "segments"): _FRAGMENTATION,
+    ("reserved_growth", "sizes"): msgspec.structs.replace(
+        _FRAGMENTATION,
+        rule=f"{_FRAGMENTATION.rule}, on a device that isn't NVIDIA's",
+        code="torch.nn.functional.pad(x, (0, -x.shape[-1] % 64))  # few different sizes: pad or bucket the inputs",
     ),
 }
 """(id of a rule, case) -> its words."""
