@@ -43,6 +43,9 @@ typedef struct {
     int32_t *member[3], *stall[3], *until[3], *since[3];
 } Network;
 
+// Ranks that are looked at later, whose numbers are asked for ahead: those of a rank lie on a page of their own.
+enum { AHEAD = 16 };
+
 static const int64_t NO_PREVIOUS = (int64_t)1 << 60;
 
 static void order_by_end(const Recorded *given, const NetworkRoom *room) {
@@ -123,6 +126,10 @@ static void order_by_level(const Recorded *given, const NetworkRoom *room, Netwo
         size_t found = 0, left = given->ranks;
         made->bounds[made->levels] = (int64_t)placed, made->stall_bounds[made->levels++] = (int64_t)made->stalls;
         for (size_t rank = given->ranks; rank-- > 0;) {
+            if (rank >= AHEAD) {
+                __builtin_prefetch(&room->turn[room->head[rank - AHEAD]]);
+                __builtin_prefetch(&room->by_end[room->head[rank - AHEAD]]);
+            }
             if (room->head[rank] == given->bounds[rank + 1]) continue;
             left = rank;
             int64_t collective = (int64_t)(room->turn[room->head[rank]] >> 1) - 1;
