@@ -344,14 +344,14 @@ CLAIMS = [
     ),
     Claim(
         "It is Python's garbage collector ({name}).",
-        r"It is Python's garbage collector \(Python GC\)\.",
+        r"It is Python's garbage collector \((?:Python GC|GCNConv)\)\.",
         in_turn("host", name="Python GC"),
         "graph convolutions take that long",
         in_turn("host", name="GCNConv"),
     ),
     Claim(
         "It is Python's garbage collector ({name}).",
-        r"It is Python's garbage collector \(<built-in function collect>\)\.",
+        r"It is Python's garbage collector \(<built-in .* collect.*>\)\.",
         in_turn("host", name="<built-in function collect>"),
         "a function that collects something else does",
         in_turn("host", name="<built-in method collect of queue>"),
