@@ -50,6 +50,13 @@ def test_unchanged_input_gives_the_recorded_times(picture: str) -> None:
     assert again.ends[0].tolist() == graph.items.end.tolist()
 
 
+def test_launches_that_waited_for_a_full_queue_are_as_quick_as_others_if_kernels_are() -> None:
+    """Launches of 5 us wait for kernels of 49 us, 168 of 200 of them; kernels of 12 us come every 13 us then."""
+    trace = draw(full_queue(200, 32))
+    faster = replay_with(trace, scale=0.25)
+    assert faster.ends[0].max() / 200 == pytest.approx(13_250, rel=0.05)
+
+
 def test_points_that_wait_for_a_kernel_come_sooner_if_it_is_faster() -> None:
     # The host waits for gemm until 100, then works for itself: 20 us of the call, 80 to the end of the step.
     trace = draw(STEP)

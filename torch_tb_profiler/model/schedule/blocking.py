@@ -29,6 +29,8 @@ from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.schedule.items import (
+    BLOCKED_LAUNCH_RATIO,
+    MIN_QUICK_LAUNCH_NS,
     NEVER,
     DeviceItems,
     device_items,
@@ -71,12 +73,6 @@ _MIN_QUEUE_LENGTH = 16
 
 _MIN_BLOCKED_LAUNCHES = 3
 """Fewest blocked launches that tell a queue's capacity."""
-
-_SLOW_LAUNCH_RATIO = 4
-"""A launch this many times slower than a quick one may be blocked."""
-
-_MIN_QUICK_LAUNCH_NS = 1_000
-"""Shortest duration that counts for a quick launch, ns: old files round durations to µs."""
 
 _NEARLY_FULL_SHARE = 0.9
 """Share of the longest recorded queue from which on a queue may be full: lengths are known to a few items."""
@@ -252,7 +248,7 @@ def _queue_edges(trace: Trace, items: DeviceItems, low: int, high: int) -> tuple
         return none, none
     duration = call_end - call_start
     running = search_sorted(starts, call_end, "right") - 1
-    blocked = duration > _SLOW_LAUNCH_RATIO * max(quantile(duration, 0.05), _MIN_QUICK_LAUNCH_NS)
+    blocked = duration > BLOCKED_LAUNCH_RATIO * max(quantile(duration, 0.05), MIN_QUICK_LAUNCH_NS)
     blocked &= (queued >= _NEARLY_FULL_SHARE * queued.max()) & (running > 0)
     blocked &= (call_end - starts[running] <= _RETURN_TOLERANCE_NS) & (starts[running] > call_start)
     calls, sources = items.call[at[blocked]], low + running[blocked] - 1

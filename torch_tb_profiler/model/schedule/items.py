@@ -27,6 +27,12 @@ _MIN_LAUNCH_LATENCY_NS = 1_000
 _MAX_QUEUED_GAP_NS = 20_000
 """An item that starts within this time of the previous one on its stream was queued behind it, ns."""
 
+BLOCKED_LAUNCH_RATIO = 4
+"""A launch this many times slower than a quick one (5th percentile) may be blocked."""
+
+MIN_QUICK_LAUNCH_NS = 1_000
+"""Shortest duration that counts for a quick launch, ns: old files round durations to µs."""
+
 _TYPICAL_CALL_NS = (1_000, 20_000)
 """Lower and upper limit of the median duration of launching calls, ns."""
 
@@ -50,7 +56,7 @@ class DeviceItems(msgspec.Struct, frozen=True):
     submit_time   int64  when the item was submitted, inside or at the end of its call; ABSENT if none
     previous_end  int64  end of the item before it in the stream, NEVER for the first
     bounds        int64[queues + 1]  the items of queue k are bounds[k]:bounds[k + 1]
-    typical_call_ns  median duration of the calls
+    typical_call_ns  median duration of the calls, without those that wait for a full queue if they are most
     """
 
     row: Int32
@@ -113,7 +119,9 @@ def device_items(trace: Trace) -> DeviceItems:
     previous_end[1:] = np.where(is_first[1:], NEVER, end[:-1])
     linked = calls >= 0
     durations = (finish[calls] - start[calls])[linked]
-    typical = int(np.clip(median(durations), *_TYPICAL_CALL_NS)) if linked.any() else _TYPICAL_CALL_NS[0]
+    typical = (
+        int(np.clip(_typical_duration(durations), *_TYPICAL_CALL_NS)) if linked.any() else _TYPICAL_CALL_NS[0]
+    )
     submit_time = np.full(len(rows), ABSENT)
     call_end = finish[calls[linked]]
     submit = np.minimum(call_end, begin[linked])
@@ -137,6 +145,15 @@ def device_items(trace: Trace) -> DeviceItems:
         bounds=bounds,
         typical_call_ns=typical,
     )
+
+
+def _typical_duration(durations: Int64) -> float:
+    """Return the median duration of calls, or of the quick ones where most are slow: these wait for room."""
+    if len(durations) == 0:
+        return 0.0
+    middle, quick = median(durations), quantile(durations, 0.05)
+    longest = BLOCKED_LAUNCH_RATIO * max(quick, MIN_QUICK_LAUNCH_NS)
+    return middle if middle <= longest else median(durations[durations <= longest])
 
 
 def last_items_before(items: DeviceItems, times: Int64) -> Int64:
