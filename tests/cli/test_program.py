@@ -79,6 +79,31 @@ def test_a_trace_is_shown_without_arrow_and_without_other_tabs(tmp_path: Path) -
     assert list((tmp_path / "cache").glob("*.arrow"))
 
 
+def test_the_overview_of_launched_kernels_imports_no_masked_arrays(tmp_path: Path) -> None:
+    """Importing them takes longer than the analyses of a small trace; numpy does it for np.isin, for one."""
+    events = [event("host user_annotation ProfilerStep#1 0 1000")]
+    for number in range(50):
+        events.append(event(f"host cuda_runtime cudaLaunchKernel {10 * number} 5 correlation={number + 1}"))
+        events.append(event(f"gpu0 kernel kernel{number % 3} {10 * number + 6} 8 correlation={number + 1}"))
+        # Rows far apart: numbers that lie close together are looked up in a table instead of sorted.
+        events += [event(f"host cpu_op aten::add {10 * number + 6} 1")] * 40
+    path = tmp_path / "a.pt.trace.json"
+    path.write_bytes(document(events))
+    code = (
+        "import sys; from torch_tb_profiler.cli import main; main(sys.argv[1:])\n"
+        "print('numpy' in sys.modules, 'numpy.ma' in sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "view", "overview", str(path)],
+        env={**os.environ, "TORCH_PROFILER_CACHE_DIR": str(tmp_path / "cache"), "TORCH_PROFILER_BACKGROUND": "0"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert done.stderr.split() == ["True", "False"]
+
+
 def test_the_help_imports_no_command() -> None:
     code = (
         "import sys; from torch_tb_profiler.cli import main\n"

@@ -25,7 +25,7 @@ from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.counters.dispatches import COUNTER_PREFIX
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace, name_mask
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace, name_mask, rows_mask
 
 RANGE_CATEGORY = "cuda_profiler_range"
 LOST_KERNEL = "__missing__"
@@ -82,7 +82,7 @@ def _counted_kernels(trace: Trace) -> CounterRanges:
     keys = [key for key in sorted(trace.args) if key.startswith(COUNTER_PREFIX)]
     counters = {key.removeprefix(COUNTER_PREFIX): key for key in keys if trace.args[key].kind in ("int", "float")}
     rows, launch = device_launches(trace)
-    is_counted = np.isin(rows, rows_of_kind(trace, Kind.KERNEL))
+    is_counted = rows_mask(trace, rows_of_kind(trace, Kind.KERNEL)).take(rows)
     if counters:
         is_counted &= np.isin(rows, np.concatenate([trace.args[key].rows for key in counters.values()]))
     rows, launch = rows[is_counted], launch[is_counted]
