@@ -238,18 +238,19 @@ RULE_WORDS = {
     ("optimizer_on_cpu", "fused"): RuleWords(
         "Use the fused optimizer",
         "{subject} calls its operators once per parameter, one of them {count} times per step. A fused step "
-        "makes a single pass, which saves up to {limit} of {base}: all but the longest operator.",
-        f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST} beyond "
-        "the operator with the most time",
+        "makes a single pass. How long that takes is unknown: it saves up to {limit} of "
+        "{base}, all of the optimizer's step.",
+        f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST}",
         "PyTorch is older than 2.4, parameters are sparse, or of a type that isn't floating point.",
         "torch.optim.AdamW(model.parameters(), fused=True)",
     ),
     ("optimizer_on_cpu", "other"): RuleWords(
         "Step with fewer operators",
         "{subject} calls its operators once per parameter, one of them {count} times per step. A compiled "
-        "step makes a single pass, which saves up to {limit} of {base}: all but the longest operator.",
-        f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST} beyond "
-        "the operator with the most time, and it has no fused version on the CPU",
+        "step makes a single pass. How long that takes is unknown: it saves up to {limit} of "
+        "{base}, all of the optimizer's step.",
+        f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST}, and "
+        "it has no fused version on the CPU",
         "compiling it isn't possible, for example because it synchronizes with other processes.",
         "step = torch.compile(optimizer.step)",
     ),

@@ -19,6 +19,7 @@ from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import is_optimizer_step
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
@@ -129,8 +130,8 @@ def gaps_between(trace: Trace, rows: Int32) -> Intervals:
 def find_optimizer_on_cpu(trace: Trace) -> Iterator[Finding]:
     """Find optimizers that call operators parameter by parameter on the CPU.
 
-    One pass over the parameters is needed in any case. The operator with the most time stands for it, as the
-    others could run in the same pass.
+    One pass over the parameters is needed in any case, but how long it takes is unknown: most of the time of an
+    operator on few numbers is its call.
     """
     if len(rows_of_kind(trace, *DEVICE_KINDS)):
         return
@@ -142,9 +143,6 @@ def find_optimizer_on_cpu(trace: Trace) -> Iterator[Finding]:
     names = trace.events.name[operators]
     if len(names) == 0 or np.bincount(names).max() < MIN_PARAMETERS * len(marks):
         return
-    codes = distinct(names)
-    times = [int(trace.events.duration[operators[names == code]].sum()) for code in codes]
-    longest = operators[names == codes[int(np.argmax(times))]]
     mark = int(marks[np.argmax(trace.events.duration[marks])])
     optimizer = trace.strings[trace.events.name[mark]].partition("#")[2]
     if "fused" in optimizer.lower():
@@ -152,7 +150,7 @@ def find_optimizer_on_cpu(trace: Trace) -> Iterator[Finding]:
     fused = optimizer.partition(".")[0] in FUSED_ON_CPU
     yield Finding(
         "optimizer_on_cpu",
-        subtract(during, event_intervals(trace, longest)),
+        during,
         case="fused" if fused else "other",
         subject=optimizer,
         value=int(np.bincount(names).max() // len(marks)),
@@ -191,7 +189,14 @@ def _marks(trace: Trace) -> Int32:
 
 
 def _step_times(trace: Trace, marks: Int32) -> Intervals:
-    return event_intervals(trace, marks)
+    """Return the steps of an optimizer without their closures, which compute gradients first, as of Lightning."""
+    steps, tasks = event_intervals(trace, marks), backward_tasks(trace).rows
+    start, end = trace.events.start[tasks], event_ends(trace)[tasks]
+    at = np.searchsorted(steps.starts, start, "right") - 1
+    inside = (at >= 0) & (end <= np.append(steps.ends, 0)[at])
+    begin = steps.starts.copy()
+    np.maximum.at(begin, at[inside], end[inside])
+    return Intervals(begin, steps.ends)
 
 
 def _calls_per_step(trace: Trace, marks: Int32, operators: Int32) -> int:
