@@ -132,7 +132,7 @@ def _markdown_lines(summary: Summary) -> Iterator[str]:
     if summary.devices is not None:
         yield f"- {_devices(summary.devices, has_steps, typical + noun)}"
     if summary.communication is not None:
-        yield f"- {_communication(summary.communication, has_steps, noun)}"
+        yield f"- {_communication(summary.communication, has_steps, typical + noun)}"
     if summary.memory is not None:
         yield from _memory(summary.memory)
     tables = {

@@ -217,8 +217,8 @@ CLAIMS = [
         job(HOST, ranks=8, found=(0, 1, 2, 3)),
     ),
     Claim(
-        "Of the ranks that were {compared}, {name} costs the others most: {cost} {per_step}.",
-        "Of the ranks that were found, rank 1 costs the others most: ",
+        "Of the ranks that were {compared}, {name} costs the others most: up to {cost} {per_step}.",
+        "Of the ranks that were found, rank 1 costs the others most: up to ",
         job(HOST, ranks=8, found=(0, 1, 2)),
         "all ranks work as long",
         job(*(Delay("host", rank, us=5000) for rank in range(8)), ranks=8, found=(0, 1, 2)),

@@ -102,3 +102,17 @@ def test_of_two_jobs_in_a_folder_the_one_with_most_files_is_judged_as_if_alone(o
     ]
     reasons = [each.reason for each in both.ranks if not each.compared]
     assert reasons == ["it is of another job, with 2 ranks"] * 2
+
+
+def test_beside_a_missing_suspect_the_rank_found_that_costs_most_is_named() -> None:
+    """Ranks 1 and 3 take turns being 3 ms late; without rank 3, its half of the waits may be anything."""
+    delays = [Delay("host", rank, us=3000, steps=tuple(range(rank // 2, 8, 2))) for rank in (1, 3)]
+    turns = Simulation(ddp(4, 1, overlap=False), steps=8, delays=delays, syncs=True)
+    headline, explanation, _ = explained(turns, found=(0, 1, 2))
+    assert headline.startswith("Rank 3 may be the straggler, but its trace is missing")
+    cost = re.match(
+        r"Of the ranks that were found, rank 1 costs the others most: up to (\S+) ms per step\. ", explanation
+    )
+    assert cost is not None and turns.cost_us() / 2000 <= float(cost[1]) <= 1.05 * turns.cost_us() / 2000 + 0.01
+    _, explanation, _ = explained(replace(turns, delays=delays[1:]), found=(0, 1, 2))
+    assert "costs the others most" not in explanation

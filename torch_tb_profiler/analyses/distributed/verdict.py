@@ -198,7 +198,7 @@ def judge_ranks(
         return StragglerVerdict(
             "unknown",
             "missing",
-            costliest=costliest,
+            costliest=costliest if costliest is not None and costliest.cost >= min_cost else None,
             missing_cost=missing_cost,
             slower_devices=find_slower_devices(comparison.job),
         )

@@ -80,8 +80,10 @@ def explanation(members: Members[RankSummary], verdict: StragglerVerdict) -> Tex
             return _unread_sentence(comparison, verdict)
         coverage = () if verdict.reason == "few" else coverage_sentence(members)
         slower = verdict.slower_devices
+        found_late = verdict.reason == "missing" and verdict.costliest is not None
+        names_costliest = verdict.reason in ("few", "absent") or found_late
         return sentences(
-            costliest_rank_sentence(members, verdict.costliest) if verdict.reason in ("few", "absent") else (),
+            costliest_rank_sentence(members, verdict.costliest) if names_costliest else (),
             slower_devices_sentence(comparison, slower) if slower is not None else (),
             coverage,
         )

@@ -319,15 +319,18 @@ def _unknown_sentence(members: Members[RankSummary], verdict: StragglerVerdict) 
 
 
 def costliest_rank_sentence(members: Members[RankSummary], row: Straggler | None) -> Text:
-    """Name the costliest rank compared where most ranks, or the straggler, are missing."""
+    """Name the costliest rank compared where most ranks, or the straggler, are missing.
+
+    A missing one that is as late in the same steps changes no trace of the others, so the cost is a limit.
+    """
     comparison, verb = compare_members(members), "compared" if members_coverage(members).untimed else "found"
     if row is None:
         return text("No delay is attributed to the ranks that were {compared}.", compared=verb)
     return text(
-        "Of the ranks that were {compared}, {name} costs the others most: {cost} {per_step}.",
+        "Of the ranks that were {compared}, {name} costs the others most: up to {cost} {per_step}.",
         compared=verb,
         name=rank_names([comparison.sources[row.member]], capital=False),
-        cost=format_duration(row.cost),
+        cost=format_duration(row.cost, "up"),
         per_step=time_base(comparison),
     )
 
