@@ -271,7 +271,10 @@ STEP_RULES: tuple[tuple[str, Check], ...] = (
         _judge_step_heading,
     ),
     (rf"(?:[a-z ]+ {NUMBER} \({SHARE}\)(?:, )?)+", _judge_step_parts),
-    (rf"(?:Exposed c|C)ommunication: (?P<time>{NUMBER}) per step \({SHARE}\)\.?", _judge_exposed_of_all),
+    (
+        rf"(?:Exposed c|C)ommunication: (?P<time>{NUMBER}) per (?:typical )?step \({SHARE}\)\.?",
+        _judge_exposed_of_all,
+    ),
     (
         rf"(?P<count>\d+) devices?(?: \(.*\))?: kernels run for (?P<share>{SHARE}) of the time in "
         rf"(?:typical )?steps(?:, lowest (?P<lowest>{SHARE}) \(\S+\))?",
