@@ -231,28 +231,28 @@ def find_events(late: Float64, min_ns: float) -> list[int]:
     squares, squares_of_rest = ((cells**2).sum(axis=1) for cells in (late, rest))
     squares_later = np.append(np.cumsum(squares[ordered][::-1])[::-1], 0.0)[1:]
     counts, highest_of_rest = few.sum(axis=1), rest.max(axis=1)
-    cells_taken, squares_left, highest_left, found = 0, 0.0, 0.0, 0
-    taken: list[int] = []
+    cells_of_chosen, squares_left, highest_left, found = 0, 0.0, 0.0, 0
+    chosen: list[int] = []
     for place, member in enumerate(ordered.tolist()):
         if highest[member] < min_ns or 2 * counts[member] > late.shape[1]:
-            if not taken:
+            if not chosen:
                 break  # the latest one is late in most steps
             squares_left += float(squares[member])
             highest_left = max(highest_left, float(highest[member]))
             continue
-        taken.append(member)
-        cells_taken += int(counts[member])
+        chosen.append(member)
+        cells_of_chosen += int(counts[member])
         squares_left += float(squares_of_rest[member])
         highest_left = max(highest_left, float(highest_of_rest[member]))
-        if len(taken) > 1 and cells_taken > MAX_EVENTS_SHARE * late.size:
+        if len(chosen) > 1 and cells_of_chosen > MAX_EVENTS_SHARE * late.size:
             break
-        count = late.size - cells_taken
+        count = late.size - cells_of_chosen
         noise = float(np.sqrt((squares_left + squares_later[place]) / count)) if count else 0.0
         next_highest = float(highest[ordered[place + 1]]) if place + 1 < len(ordered) else 0.0
-        apart = len(taken) == 1 or highest[member] >= MIN_APART_RATIO * max(highest_left, next_highest)
+        apart = len(chosen) == 1 or highest[member] >= MIN_APART_RATIO * max(highest_left, next_highest)
         if apart and highest[member] >= MIN_EVENT_RATIO * noise:
-            found = len(taken)
-    return taken[:found]
+            found = len(chosen)
+    return chosen[:found]
 
 
 def _in_few_steps(late: Float64) -> Bool:

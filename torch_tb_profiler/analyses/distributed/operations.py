@@ -218,12 +218,12 @@ def _stalls_of(trace: Trace, operations: Collectives, counted: Bool, computation
     last = np.searchsorted(bare.ends, end, "right")
     stalled = np.flatnonzero(timed & (first < last))
     stall = np.zeros(len(timed), np.int64)
-    taken: set[int] = set()
+    matched: set[int] = set()
     for row in stalled.tolist():
         reach = slice(int(first[row]), int(last[row]))
         longest = reach.start + int(np.argmax(bare.ends[reach] - bare.starts[reach]))
-        if longest not in taken:  # a stall counts once where several operations end together
-            taken.add(longest)
+        if longest not in matched:  # a stall counts once where several operations end together
+            matched.add(longest)
             stall[row] = end[row] - bare.starts[longest]
     return stall
 

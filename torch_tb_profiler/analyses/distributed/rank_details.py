@@ -171,8 +171,8 @@ def _merge_running(trace: Trace, one: tuple[Int64, Int32], other: tuple[Int64, I
     """Return what runs of two lanes: where both do, the slice that began last."""
     times = np.union1d(one[0], other[0])
     first, second = (running[np.append(0, np.searchsorted(at, times, "right"))] for at, running in (one, other))
-    begun = [np.where(row >= 0, trace.events.start[row], np.iinfo(np.int64).min) for row in (first, second)]
-    return times, np.where(begun[1] > begun[0], second, first)
+    last_start = [np.where(row >= 0, trace.events.start[row], np.iinfo(np.int64).min) for row in (first, second)]
+    return times, np.where(last_start[1] > last_start[0], second, first)
 
 
 class _WindowNameSums:

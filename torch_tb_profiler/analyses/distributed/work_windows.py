@@ -175,9 +175,9 @@ def _ready_times(
     at_the_latest  when it was ready at the latest
     """
     work = start - begin - stalls
-    asked = np.zeros(len(windows), np.bool_)
-    asked[windows.which[queued]] = True
-    exact = ~queued & ~np.roll(queued, 1) & asked[windows.which]
+    has_queued = np.zeros(len(windows), np.bool_)
+    has_queued[windows.which[queued]] = True
+    exact = ~queued & ~np.roll(queued, 1) & has_queued[windows.which]
     typical = lower_medians(work[exact], windows.which[exact], len(windows))[windows.which]
     ready: Int64 = at_the_latest.copy()
     rows = np.flatnonzero(queued & (typical != ABSENT)).tolist()

@@ -107,7 +107,7 @@ class ReadAhead(Protocol):
         """Return a buffer of at least this size for the bytes after a detached block."""
 
     def add(self, block: DetachedBlock) -> None:
-        """Take a block; raise DamagedBlockError if one that was taken before can't be read."""
+        """Take a block; raise DamagedBlockError if one that was detached before can't be read."""
 
     def drain(self) -> None:
         """Wait until all blocks have been read; raise DamagedBlockError as `add` does."""
@@ -193,11 +193,11 @@ class _DocumentWindow:
 
     def detach_block(self, cut: int, begin: int, reach: int, ahead: ReadAhead) -> DetachedBlock:
         """Split off the first `begin` bytes with their buffer; the rest moves to another buffer."""
-        taken, self._buffer = self._buffer, ahead.buffer(len(self._buffer))
+        detached, self._buffer = self._buffer, ahead.buffer(len(self._buffer))
         rest = self._end - begin
-        self._buffer[1:rest] = memoryview(taken)[1 + begin : self._end]
+        self._buffer[1:rest] = memoryview(detached)[1 + begin : self._end]
         self._end, self._cutless = rest, 1
-        return DetachedBlock(taken, cut, begin, reach)
+        return DetachedBlock(detached, cut, begin, reach)
 
     def restore_blocks(self, blocks: Sequence[DetachedBlock]) -> int:
         """Restore detached blocks; return how many bytes had been read when the first of them was cut."""
