@@ -219,6 +219,16 @@ def _judge_left_out(match: re.Match[str], change: Change) -> str | None:
     return context.close(said, extra, "what it takes more")
 
 
+def _judge_odd_as_typical(match: re.Match[str], change: Change) -> str | None:
+    """Check that a step that is left out of one side is about as long as one that counts on the other."""
+    left, counted = _side(match["side"], change), _side(match["other"], change)
+    odd = [left.truth.durations(left.rank)[step] for step in left.odd]
+    durations = counted.truth.durations(counted.rank)
+    typical = [duration for step, duration in enumerate(durations) if step not in counted.odd]
+    alike = any(abs(a - b) <= 0.15 * b for a in odd for b in typical)
+    return None if alike else "no typical step is as long as one that is left out"
+
+
 def _judge_counts(match: re.Match[str], change: Change) -> str | None:
     """Check how many steps are compared: those that aren't left out."""
     for name, context in (("base", change.before), ("candidate", change.after)):
@@ -321,6 +331,11 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str], Change], str | None]], ...] = 
         rf"(?:Can't compare FLOPs: )?FLOPs or bytes are known for (?P<old>{SHARE}) of device time in the "
         rf"base, (?P<new>{SHARE}) in the candidate\.",
         _judge_known_work,
+    ),
+    (
+        r"Steps as long as some that are left out of the (?P<side>base|candidate) are typical of the "
+        r"(?P<other>base|candidate), and count there\.",
+        _judge_odd_as_typical,
     ),
     (r"(?P<base>\d+) steps in the base, (?P<candidate>\d+) in the candidate\.", _judge_counts),
     (r"All numbers are per step\.", lambda match, change: None),

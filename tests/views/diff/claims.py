@@ -322,6 +322,13 @@ CLAIMS = [
         of(uneven(*[1.0] * 5, 1.1, *[1.0] * 6), ALIKE),
     ),
     Claim(
+        "{}s as long as some that are left out of the {} are typical of the {}, and count there.",
+        r"Steps as long as some that are left out of the base are typical of the candidate, and count there\.",
+        of(uneven(*[1.0] * 5, 5, *[1.0] * 6), uneven(*[1.0, 5.0] * 6, seed=2)),
+        "no step of the candidate takes nearly as long",
+        of(uneven(*[1.0] * 5, 5, *[1.0] * 6), uneven(*[1.0, 3.0] * 6, seed=2)),
+    ),
+    Claim(
         "{} of the {} {} left out as well.",
         r"2 more steps of the base are left out as well\.",
         of(uneven(*[1.0, 1.0, 1.0, 1.0, 5.0] * 5), ALIKE),
@@ -415,6 +422,8 @@ _DRAWN = "drawn from values, with the neighboring case: tests/views/diff/test_he
 
 NO_CLAIMS = {
     "Can't compare {noun} times: {sides} no complete {noun}.": "why nothing is said",
+    "Can't compare {noun} times: no {noun}s are marked in the {side}, so all of it counts as one.": "why nothing "
+    "is said",
     "{before} before, {now} now": "a part of other sentences",
     " and {more}": "a part of another sentence",
     "{before}, {item}": "a part of other sentences",

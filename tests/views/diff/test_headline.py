@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from msgspec.structs import replace
 
 from tests.support.claims import repeat
-from tests.support.diffs import compare
+from tests.support.diffs import compare, noise
+from tests.support.recordings import Op, record, write_recording
+from tests.support.traces import read
 from torch_tb_profiler.analyses.diff.changes import Change, Verdict
 from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.diff.gate import run_checks
 from torch_tb_profiler.views.diff.notes import build_notes
 from torch_tb_profiler.views.diff.payload import DiffOddStep, DiffSide
 from torch_tb_profiler.views.diff.words import headline
@@ -100,6 +105,28 @@ def test_without_a_complete_step_nothing_is_compared(base: list[str], candidate:
         headline(change("cannot_tell", 10), replace(SIDE, steps=base), replace(SIDE, steps=candidate), 0.02, False)
     )
     assert answer == f"Can't compare step times: {sides} no complete step."
+
+
+@pytest.mark.parametrize("others", [["1"], ["1", "2"]])
+def test_a_trace_without_marks_is_not_compared_with_one_of_many_steps(others: list[str]) -> None:
+    """One marked step may be as much as a trace without marks."""
+    unmarked, marked = replace(SIDE, steps=["1"], steps_recorded=False), replace(SIDE, steps=others)
+    for sides, name in (((unmarked, marked), "base"), ((marked, unmarked), "candidate")):
+        answer = plain(headline(change("cannot_tell", 100), *sides, 0.02, False))
+        refused = f"Can't compare step times: no steps are marked in the {name}, so all of it counts as one."
+        assert (answer == refused) == (len(others) > 1)
+
+
+def test_what_marked_steps_do_is_not_explained_against_a_whole_trace() -> None:
+    work, small = [Op("aten::mm", 30, kernel=500)], noise(1, 0.002, 0.001)
+    marked = record(work, 6, small)
+    events = json.loads(write_recording(work, 6, small))["traceEvents"]
+    whole = read([each for each in events if "ProfilerStep" not in each["name"]])
+    payload = compare(marked, whole)
+    assert plain(payload.headline).startswith("Can't compare step times") and payload.explanation == []
+    (check,) = run_checks(payload, 0.05, None)
+    assert (check.passed, check.comparable) == (None, False)
+    assert check.message == "not comparable per step: no steps are marked in the candidate"
 
 
 def note_texts(

@@ -68,7 +68,9 @@ def build(pair: TracePair, params: DiffParams) -> DiffPayload:
         headline=_headline(comparison, step, sides, phases, params.min_effect, pair.one_run, noun),
         base=sides[0],
         candidate=sides[1],
-        explanation=[
+        explanation=[]
+        if words.unmarked_side(*sides)
+        else [
             *words.iterations_sentences(phases, step),
             *words.explanation(step, by_category, root, noun, same_samples=comparison.samples is None),
             *words.flops_sentences(comparison, params.min_effect, noun),

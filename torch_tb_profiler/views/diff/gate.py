@@ -21,7 +21,7 @@ from torch_tb_profiler.base.format import (
 )
 from torch_tb_profiler.views._shared.text import plain, text
 from torch_tb_profiler.views.diff.payload import DiffOperator, DiffPayload
-from torch_tb_profiler.views.diff.words import signed_duration
+from torch_tb_profiler.views.diff.words import signed_duration, unmarked_side
 
 OPERATOR_TIMES = ("host_self", "host_total", "device_self", "device_total")
 """Times of an operator that a budget can limit."""
@@ -114,8 +114,10 @@ def run_checks(
 
 def _check_regressions(diff: DiffPayload, fail_over: float) -> Iterator[Check]:
     """Check for proven slowdowns of the step or of an operator that exceed a share of the base's step."""
-    if diff.samples is not None:
-        yield Check(f"{diff.step_noun} time", None, _not_comparable(diff, *diff.samples), comparable=False)
+    if reason := _incomparable_reason(diff):
+        yield Check(
+            f"{diff.step_noun} time", None, f"not comparable per {diff.step_noun}: {reason}", comparable=False
+        )
         return
     max_slowdown = fail_over * (diff.step.base_ns or 0)
     message = f"{describe_change(diff.step)}; allowed {format_ratio(fail_over)}"
@@ -132,10 +134,15 @@ def _check_regressions(diff: DiffPayload, fail_over: float) -> Iterator[Check]:
                 yield Check(f"{row.name} {_time_name(name)}", False, message)
 
 
-def _not_comparable(diff: DiffPayload, base: int, candidate: int) -> str:
+def _incomparable_reason(diff: DiffPayload) -> str | None:
+    """Return why steps of the sides aren't the same amount of work, None if nothing shows that."""
+    if side := unmarked_side(diff.base, diff.candidate):
+        return f"no {diff.step_noun}s are marked in the {side}"
+    if diff.samples is None:
+        return None
+    base, candidate = diff.samples
     change = "" if diff.per_sample is None else f"; per sample {describe_change(diff.per_sample)}"
-    samples = f"{base:,} samples in the base, {candidate:,} in the candidate"
-    return f"not comparable per {diff.step_noun}: {samples}{change}"
+    return f"{base:,} samples in the base, {candidate:,} in the candidate{change}"
 
 
 def _step_passes(diff: DiffPayload, max_slowdown: float) -> bool | None:

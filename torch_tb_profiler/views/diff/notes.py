@@ -15,6 +15,9 @@ from torch_tb_profiler.views.diff.payload import DiffOddStep, DiffSide
 MAX_ODD_STEPS = 3
 """Most odd steps of a side that notes name one by one."""
 
+ALIKE_RATIO = 0.1
+"""Steps whose durations differ by at most this ratio are as long as each other."""
+
 CORRELATED = 0.2
 """Autocorrelation of the steps from which on a note mentions it."""
 
@@ -44,6 +47,16 @@ def build_notes(
         )
     for side, name in ((base, "base"), (candidate, "candidate")):
         lines += _side_notes(side, name, noun)
+    for side, other, names in (
+        (base, candidate, ("base", "candidate")),
+        (candidate, base, ("candidate", "base")),
+    ):
+        if _left_out_as_typical(side, other):
+            left, counted = names
+            lines.append(
+                f"{capitalize(noun)}s as long as some that are left out of the {left} are typical of the "
+                f"{counted}, and count there."
+            )
     lines += _uncertainty_notes(step, base, candidate, autocorrelation, one_run, noun)
     hosts = [name for side, name in ((base, "base"), (candidate, "candidate")) if side.device_type == "CPU"]
     if len(hosts) == 1:
@@ -87,6 +100,15 @@ def _side_notes(side: DiffSide, name: str, noun: str) -> list[str]:
         calls, are = plural(side.outside_calls, "operator call"), agree(side.outside_calls, "is", "are")
         lines.append(f"{calls} in the {name} {are} outside the compared {noun}s.")
     return lines
+
+
+def _left_out_as_typical(side: DiffSide, other: DiffSide) -> bool:
+    """Return whether the other side has typical steps as long as an odd one of a side."""
+    return any(
+        abs(duration - (side.typical_ns + odd.extra_ns)) <= ALIKE_RATIO * duration
+        for odd in side.odd_steps
+        for duration in other.durations_ns
+    )
 
 
 def _odd_step_note(step: DiffOddStep, side: str, noun: str) -> str:

@@ -59,6 +59,12 @@ def headline(
     if empty:
         sides = f"the {' and the '.join(empty)} {'has' if len(empty) == 1 else 'have'}"
         return text("Can't compare {noun} times: {sides} no complete {noun}.", sides=sides, noun=noun)
+    if side := unmarked_side(base, candidate):
+        return text(
+            "Can't compare {noun} times: no {noun}s are marked in the {side}, so all of it counts as one.",
+            noun=noun,
+            side=side,
+        )
     before, now = base.typical_ns, candidate.typical_ns
     if step.verdict == "equal":
         return text("{noun} time is the same on both sides: {now}.", noun=capitalize(noun), now=_now(now))
@@ -105,6 +111,14 @@ def headline(
             needed=_needed_steps(step, several, noun, lower=True),
         ),
     )
+
+
+def unmarked_side(base: DiffSide, candidate: DiffSide) -> str | None:
+    """Return the side that records no steps where the other one has several: its whole trace isn't one of them."""
+    for name, side, other in (("base", base, candidate), ("candidate", candidate, base)):
+        if not side.steps_recorded and other.steps_recorded and len(other.steps) > 1:
+            return name
+    return None
 
 
 def headline_per_sample(
