@@ -344,7 +344,10 @@ def build_origins(trace: Trace, params: KernelRowParams) -> OriginTimesPayload:
     """Build the origins of the launches of a row. NotFoundError if the event is not in the tables."""
     rows = find_row_members(trace, params.group_by, _filter(params), params.event)
     # All device work has an origin or its own reason, so that there is no empty list to explain.
-    return OriginTimesPayload(name_of(trace, params.event), origin_rows(origin_times(trace, rows)), None)
+    name = name_of(trace, params.event)
+    return OriginTimesPayload(
+        short_kernel_names(trace).get(name, name), origin_rows(origin_times(trace, rows)), None
+    )
 
 
 TAB = Tab(
