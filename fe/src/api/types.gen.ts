@@ -8408,7 +8408,7 @@ export interface components {
      *
      *     around      what launches a whole run: a module, operator, annotation or graph; null if nothing does
      *     time_ns     of all runs; share: of the duration of all work
-     *     fusion_ns   upper bound of what fusing neighboring elementwise kernels saves, over all runs
+     *     fusion_ns   estimate of what fusing neighboring elementwise kernels saves, over all runs
      *     capture_ns  upper bound of what capturing it in a graph saves, over all complete steps; null, see `reasons`
      *     items       of the first run
      */

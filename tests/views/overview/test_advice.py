@@ -166,6 +166,19 @@ def test_a_gain_beyond_the_gaps_after_waits_has_its_reason(gain: Gain, is_explai
     ) == is_explained
 
 
+@pytest.mark.parametrize(
+    ("measured", "costs"), [(160, "at least 2%"), (159, "less than 2%"), (300, "at least 2%")]
+)
+def test_advice_says_whether_its_cost_or_only_its_saving_is_the_reason(measured: float, costs: str) -> None:
+    """Waits of 159 of 8,000 ns are shown for the 200 ns that a step without them is shorter, 2.5% of it."""
+    advice = Advice(
+        Finding("synchronization", subject="aten::item", value=8), Gain(200, measured, "what_if"), 0.025
+    )
+    rule = build_recommendation(advice, "the trace").rule
+    assert f" costs {costs} of the step" in rule
+    assert ("may save 2% or more" in rule) == (costs == "less than 2%")
+
+
 def test_room_is_not_called_time() -> None:
     finding = Finding("memory_limit", case="training", subject="GPU 0", value=0.95)
     advice = build_recommendation(Advice(finding, None, None), "the trace")

@@ -47,8 +47,8 @@ class WorkSequence(msgspec.Struct, frozen=True):
 
     rows       int32[runs, length]  its work, one line per run, in order of time
     time_ns    of all runs together
-    fusion_ns  upper bound of what fusing neighboring elementwise kernels saves: all but the longest of each group,
-               since a fused kernel reads and writes at least as much as that one
+    fusion_ns  estimate of what fusing neighboring elementwise kernels saves: all but the longest of each group. It
+               is more where that one reads what the others wrote, which a fused kernel doesn't
     """
 
     rows: Int32

@@ -11,7 +11,7 @@ import numpy as np
 from torch_tb_profiler.analyses.overview.finding import Finding, job_kind
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group, kernel_size_codes, positions_by_value
-from torch_tb_profiler.analyses.shared.typical_steps import typical_bounds
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds, typical_bounds
 from torch_tb_profiler.base.arrays import distinct, median, search_sorted
 from torch_tb_profiler.base.format import format_bytes
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, union
@@ -99,26 +99,38 @@ def find_small_collectives(trace: Trace) -> Iterator[Finding]:
 
     What remains is the first of each step, and the bytes of the others at BUCKET_BANDWIDTH; a bucket has no gaps.
     """
-    operations, (begins, ends) = collectives(trace), typical_bounds(trace)
-    mine = latency_bound_collectives(trace)
+    operations, mine = collectives(trace), latency_bound_collectives(trace)
     if len(mine) == 0:
         return
-    later = np.diff(_step_of(operations, mine, begins, ends), prepend=-1) == 0
-    size = np.maximum(operations.bytes_in, operations.bytes_out)[mine]
-    needed = np.minimum(operations.start[mine] + size // BUCKET_BANDWIDTH, operations.end[mine])
+    later = _later_in_step(trace)
+    size = np.maximum(operations.bytes_in, operations.bytes_out)
+    needed = np.minimum(operations.start[later] + size[later] // BUCKET_BANDWIDTH, operations.end[later])
     roles = role_intervals(trace)
     longest = int(mine[np.argmax(operations.end[mine] - operations.start[mine])])
     yield Finding(
         "small_collectives",
-        union(merge(needed[later], operations.end[mine][later]), gaps_between_collectives(trace)),
+        union(merge(needed, operations.end[later]), gaps_between_collectives(trace)),
         union(roles["kernel"], roles["memcpy"], roles["memset"]),
         # Not `on_device`: one collective relieves the host of launches, too.
         case="ddp" if job_kind(trace).wrapper == "ddp" else "loop",
         subject=operations.names[operations.collective[longest]],
-        place=format_bytes(median(size)),
-        value=len(mine) // len(begins),
+        place=format_bytes(median(size[mine])),
+        value=len(mine) // int(step_kinds(trace).typical.sum()),
         event=int(operations.event[longest]),
     )
+
+
+def times_beyond_one_bucket(trace: Trace) -> Intervals:
+    """Return the small collectives of each step but the first, and the gaps: no bucket saves more."""
+    operations, later = collectives(trace), _later_in_step(trace)
+    return union(merge(operations.start[later], operations.end[later]), gaps_between_collectives(trace))
+
+
+def _later_in_step(trace: Trace) -> Int64:
+    operations, (begins, ends) = collectives(trace), typical_bounds(trace)
+    mine = latency_bound_collectives(trace)
+    later: Int64 = mine[np.diff(_step_of(operations, mine, begins, ends), prepend=-1) == 0]
+    return later
 
 
 @derived

@@ -14,7 +14,10 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.overview.communication_rules import launches_of_collectives
+from torch_tb_profiler.analyses.overview.communication_rules import (
+    launches_of_collectives,
+    times_beyond_one_bucket,
+)
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, NO_ROWS, Finding, Gain
 from torch_tb_profiler.analyses.overview.host_calls import copying_calls
 from torch_tb_profiler.analyses.overview.idle import (
@@ -130,6 +133,8 @@ def _most_measured(trace: Trace, finding: Finding, alone: float, synced: Interva
         return min(_alone_ns(trace, finding), float(most))
     if finding.id == "pageable_copies":
         return alone + _most_around_copies(trace, finding, alone)
+    if finding.id == "small_collectives":
+        return _measured_ns(trace, msgspec.structs.replace(finding, during=times_beyond_one_bucket(trace)))
     if finding.id == "optimizer_loop":
         return max(alone, _most_of_one_pass(trace, finding))
     if finding.id not in ("host_code", "short_code"):
@@ -279,14 +284,14 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             target = merge_targets(
                 [device_work_target(trace, finding.rows, finding.during), removed_calls_target(trace, calls)]
             )
-        case "communication" | "late_rank" | "pipeline_waits" | "small_collectives":
-            all_kernels = np.flatnonzero(is_communication_kernel(trace)).astype(np.int32)
-            target = device_work_target(
-                trace, finding.rows if finding.id == "pipeline_waits" else all_kernels, finding.during
-            )
-            if finding.id == "small_collectives":  # the host launches one
-                launching = launches_of_collectives(trace, host_late_times(trace))
-                target = merge_targets([target, host_time_target(trace, launching)])
+        case "pipeline_waits":
+            target = device_work_target(trace, finding.rows, finding.during)
+        case "communication" | "late_rank":
+            target = device_work_target(trace, _communication_kernels(trace), finding.during)
+        case "small_collectives":  # the host launches one
+            beyond = times_beyond_one_bucket(trace)
+            launching = host_time_target(trace, launches_of_collectives(trace, host_late_times(trace)))
+            target = merge_targets([device_work_target(trace, _communication_kernels(trace), beyond), launching])
         case "optimizer_loop":
             slow = times_beyond_one_pass(trace, finding.rows)
             kernels = device_work_target(trace, finding.rows, slow, optimizer_steps(trace, finding.rows))
@@ -308,6 +313,10 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
     if target is None or not (target.host.any() or target.device.any() or target.edges.any()):
         return None
     return target
+
+
+def _communication_kernels(trace: Trace) -> Int32:
+    return np.flatnonzero(is_communication_kernel(trace)).astype(np.int32)
 
 
 def _calls_of_copies(trace: Trace, copies: Int32) -> Int32:

@@ -21,11 +21,14 @@ from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views._shared.wording import used_more
 from torch_tb_profiler.views.overview.payload import Average, Recommendation
-from torch_tb_profiler.views.overview.rule_words import RULE_WORDS, RuleWords
+from torch_tb_profiler.views.overview.rule_words import COST, RULE_WORDS, RuleWords
 from torch_tb_profiler.views.overview.words import BUSY_CATEGORIES, MIN_IDLE_SHARE, is_exposed
 
 EXTRA_GAIN_RATIO = 1.1
 """A gain this many times the measured time needs an explanation."""
+
+LITTLE_COST = f"less than {MIN_GAIN_SHARE:.0%} of the step alone, but may save {MIN_GAIN_SHARE:.0%} or more"
+"""What stands for COST where a step gets shorter by more than the time in which nothing else runs."""
 
 BASES: Mapping[Basis, str] = {"what_if": "what-if", "share": "measured share", "ranks": "ranks compared"}
 
@@ -47,7 +50,7 @@ def build_recommendation(
     noun      what a step is, see `steps.step_noun`
     """
     finding = advice.finding
-    words = _say_iterations(RULE_WORDS[finding.id, finding.case], noun)
+    words = _say_iterations(_words(advice), noun)
     evidence = evidence or _evidence(finding)
     measured = None if advice.gain is None else advice.gain.measured_ns
     parts: dict[str, str | Phrase | Text] = {
@@ -106,6 +109,17 @@ def _shows(finding: Finding, measured_ns: float | None) -> bool:
     if measured_ns is None or finding.window is None:
         return True
     return measured_ns <= finding.window[1] - finding.window[0]
+
+
+def _words(advice: Advice) -> RuleWords:
+    """Return the words of the finding's rule, which say so where its cost alone is no reason for the advice."""
+    words, gain = RULE_WORDS[advice.finding.id, advice.finding.case], advice.gain
+    if gain is None or advice.gain_share is None or gain.measured_ns >= gain.ns:
+        return words
+    cost = gain.measured_ns / gain.ns * advice.gain_share
+    if cost >= MIN_GAIN_SHARE:
+        return words
+    return msgspec.structs.replace(words, rule=words.rule.replace(COST, LITTLE_COST))
 
 
 def _say_iterations(words: RuleWords, noun: str) -> RuleWords:

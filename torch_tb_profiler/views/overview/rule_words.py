@@ -8,7 +8,7 @@ from torch_tb_profiler.analyses.overview.device_rules import LATE_RATIO
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE
 from torch_tb_profiler.analyses.overview.memory_rules import MEMORY_LIMIT_SHARE, MIN_OUTSIDE_SHARE
 
-_COST = f"at least {MIN_GAIN_SHARE:.0%} of the step"
+COST = f"at least {MIN_GAIN_SHARE:.0%} of the step"
 
 
 class RuleWords(msgspec.Struct, frozen=True):
@@ -44,14 +44,14 @@ RULE_WORDS = {
     ("data_loading", "process"): RuleWords(
         "Load data in worker processes",
         "For {time} of {base}, the training process loads the next batch and nothing else runs.",
-        f"waiting for the DataLoader costs {_COST}, and no worker processes were recorded",
+        f"waiting for the DataLoader costs {COST}, and no worker processes were recorded",
         "no CPU core is free for workers, or the dataset can't be opened in more than one process.",
         "DataLoader(..., num_workers=4, pin_memory=True, persistent_workers=True)",
     ),
     ("data_loading", "workers"): RuleWords(
         "Speed up the DataLoader workers",
         "For {time} of {base}, training waits for the next batch, although worker processes load the data.",
-        f"waiting for the DataLoader costs {_COST}, although it has worker processes",
+        f"waiting for the DataLoader costs {COST}, although it has worker processes",
         "all CPU cores are busy: then only cheaper decoding and augmentation help.",
         "DataLoader(..., num_workers=8, prefetch_factor=4)  # more than now",
     ),
@@ -59,14 +59,14 @@ RULE_WORDS = {
         "Find out why the DataLoader workers are late",
         "For {time} of {base}, training waits for the next batch from worker processes. They run on the same CPU "
         "as the training, so more of them may slow it down. What they do isn't recorded.",
-        f"waiting for the DataLoader's worker processes costs {_COST}, and no device is used: the CPU computes",
+        f"waiting for the DataLoader's worker processes costs {COST}, and no device is used: the CPU computes",
         "cores are idle while training waits: then more workers help.",
         "torch.set_num_threads(n)  # leaves cores to the workers; profile a batch with num_workers=0",
     ),
     ("data_loading", "trainer"): RuleWords(
         "Load the next batch while this one trains",
         "For {time} of {base}, the trainer waits for data: loading takes {times} as long as the batch itself.",
-        f"the trainer's wait for its data loader costs {_COST}; how the loader works isn't recorded",
+        f"the trainer's wait for its data loader costs {COST}; how the loader works isn't recorded",
         "no CPU core is free for more workers: then only cheaper decoding and augmentation help.",
         "DataLoader(..., num_workers=8, pin_memory=True, persistent_workers=True)  # more than now",
     ),
@@ -84,7 +84,7 @@ RULE_WORDS = {
         "For {time} of {base}, the {device} is idle during slow runtime calls, the longest being {subject}{place}"
         ". Such calls usually initialize something (a context, modules, the allocator's first blocks), so later "
         "steps don't cost what is recorded here.",
-        f"calls of a millisecond or more that most steps don't make, while every device is idle, cost {_COST}",
+        f"calls of a millisecond or more that most steps don't make, while every device is idle, cost {COST}",
         "later steps make such calls, too.",
         "torch.profiler.schedule(wait=1, warmup=5, active=3)",
     ),
@@ -93,7 +93,7 @@ RULE_WORDS = {
         "For {time} of {base}, the {device} is idle during calls that allocate or free driver memory ({count} in "
         "the trace), the longest being {subject}{place}. Operators after such calls are often slower on the host, "
         "which comes on top.",
-        f"most of at least three steps allocate or free driver memory, which costs {_COST}",
+        f"most of at least three steps allocate or free driver memory, which costs {COST}",
         "each step calls torch.cuda.empty_cache(): then remove that call.",
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # in the environment",
     ),
@@ -101,7 +101,7 @@ RULE_WORDS = {
         "Remove per-step synchronization",
         "{calls} in the trace {wait} for the {device} to finish; it is then idle for {time} of {base} until "
         "the next launch. {most} of that follows {subject}{place}.",
-        f"idle time after calls that wait for the device, counted up to the length of each wait, costs {_COST}",
+        f"idle time after calls that wait for the device, counted up to the length of each wait, costs {COST}",
         "the host needs the value right away to decide what runs next.",
         "losses.append(loss.detach())  # and .item() once, after the loop",
         "Without these waits, the host can prepare the next launches while the {device} is still working, so the "
@@ -112,7 +112,7 @@ RULE_WORDS = {
         "{calls} in the trace {wait} for copies between host and {device}. Idle time until the next launch, "
         "and copies to the host that overlap no compute, cost {time} of {base}, most of all in {subject}{place}.",
         "idle time after calls that wait for copies, counted up to the length of each wait, and copies to the "
-        f"host that it waits for while no kernel runs, cost {_COST}",
+        f"host that it waits for while no kernel runs, cost {COST}",
         "the host needs the values right away to decide what runs next.",
         "batch = batch.to(device, non_blocking=True)  # from DataLoader(..., pin_memory=True)\n"
         "host.copy_(out, non_blocking=True); copied.record()  # host is pinned: read it after the event",
@@ -125,7 +125,7 @@ RULE_WORDS = {
         "gradients for an optimizer on the CPU. Idle time until the next launch, and copies to the host while "
         "nothing computes, cost {time} of {base}, most of all in {subject}{place}.",
         "idle time after calls that wait for copies, most of which have the size of parameters that an optimizer "
-        f"on the host sends back, and copies to the host while no kernel runs, cost {_COST}",
+        f"on the host sends back, and copies to the host while no kernel runs, cost {COST}",
         "the device's memory has room for the optimizer's state: then don't offload it, which saves its time on "
         "the CPU as well.",
         '"offload_optimizer": {"device": "cpu", "pin_memory": true}, "overlap_comm": true  # DeepSpeed',
@@ -135,33 +135,33 @@ RULE_WORDS = {
     ("host_code", "code"): RuleWords(
         "Move host work off the training loop",
         "For {time} of {base}, the {device} is idle while the host is in {subject}.",
-        f"idle stretches of over a millisecond, half of each in one frame or annotation, cost {_COST}",
+        f"idle stretches of over a millisecond, half of each in one frame or annotation, cost {COST}",
         "it depends on what the device computed just before.",
     ),
     ("host_code", "engine"): RuleWords(
         "Move host work out of the iteration",
         "For {time} of {base}, the {device} is idle while the host is in {subject}.",
-        f"idle stretches of over a millisecond, half of each in one frame or annotation, cost {_COST}",
+        f"idle stretches of over a millisecond, half of each in one frame or annotation, cost {COST}",
         "the next batch depends on its result: then only making it faster, or scheduling ahead, helps.",
     ),
     ("host_code", "alone"): RuleWords(
         "Move {subject} out of the step",
         "For {time} of {base}, the host is in {subject} and runs no operator.",
         "most of the time in stretches of over a millisecond without an operator is in one function that mostly "
-        f"runs none, which costs {_COST}",
+        f"runs none, which costs {COST}",
         "the step needs its result right away, or waits for it: then only making it faster helps.",
     ),
     ("host_code", "operator"): RuleWords(
         "Look into {subject}",
         "For {time} of {base}, the {device} is idle while the host is in {subject}. An operator this slow "
         "usually computes on the CPU, waits for a lock or another thread, or runs for the first time.",
-        f"idle stretches of over a millisecond, half of each in one operator, cost {_COST}",
+        f"idle stretches of over a millisecond, half of each in one operator, cost {COST}",
         "it runs for the first time here and is faster in later steps.",
     ),
     ("host_code", "call"): RuleWords(
         "Find out what {subject} waits for",
         "For {time} of {base}, the host is in {subject} while no device work is recorded.",
-        f"idle stretches of over a millisecond, half of each in one runtime call, cost {_COST}",
+        f"idle stretches of over a millisecond, half of each in one runtime call, cost {COST}",
         "it waits for something that isn't in this file, such as work from before the recording.",
     ),
     ("short_code", ""): RuleWords(
@@ -169,7 +169,7 @@ RULE_WORDS = {
         "For {time} of {base}, the {device} is idle in gaps of up to a millisecond while the host is in "
         "{subject}, which launches nothing; a call of it takes {duration} (median).",
         "most of the gaps of up to a millisecond that end with a late launch pass in one operator, annotation or "
-        f"function that launches nothing and takes 100 µs or more, which costs {_COST}",
+        f"function that launches nothing and takes 100 µs or more, which costs {COST}",
         "the next launch needs its result: then only making it faster helps.",
     ),
     ("launch_bound", ""): RuleWords(
@@ -177,7 +177,7 @@ RULE_WORDS = {
         "For {time} of {base}, the {device} is idle in many short gaps because the host hasn't launched the next "
         "kernel yet; the median launched kernel, copy or memset takes {duration}. CUDA graphs, torch.compile or "
         "fewer small operators help.",
-        f"gaps of up to a millisecond that end with a late launch cost {_COST}, and no graphs are replayed",
+        f"gaps of up to a millisecond that end with a late launch cost {COST}, and no graphs are replayed",
         "shapes or control flow change from step to step. A larger batch helps as well, if it fits.",
         'model = torch.compile(model, mode="reduce-overhead")  # captures CUDA graphs',
     ),
@@ -186,7 +186,7 @@ RULE_WORDS = {
         "For {time} of {base}, the {device} is idle in many short gaps because the host hasn't launched the next "
         "kernel yet; the median launched kernel, copy or memset takes {duration}. A graph replay launches all "
         "kernels of an iteration at once.",
-        f"gaps of up to a millisecond that end with a late launch cost {_COST}, and no graphs are replayed",
+        f"gaps of up to a millisecond that end with a late launch cost {COST}, and no graphs are replayed",
         "most iterations contain prefills, whose sizes aren't captured.",
         "vllm serve MODEL  # without --enforce-eager; SGLang: without --disable-cuda-graph",
     ),
@@ -195,7 +195,7 @@ RULE_WORDS = {
         "For {time} of {base}, copies from pageable memory to the {device} ({count} in the trace) run without "
         "overlapping compute. Copies from pinned memory can overlap with kernels, and the host doesn't wait for "
         "them.",
-        f"copies from pageable memory to the device, while no kernel runs, cost {_COST}",
+        f"copies from pageable memory to the device, while no kernel runs, cost {COST}",
         "the very next kernel uses the data: then copy it a batch ahead.",
         "DataLoader(..., pin_memory=True); batch.to(device, non_blocking=True)",
         more="Without waits in these copies, the host can prepare the next launches while the {device} is still "
@@ -208,7 +208,7 @@ RULE_WORDS = {
         "From pinned memory they can overlap with the update of the parameters that follow, and the host doesn't "
         "wait for them.",
         "copies from pageable memory to the device in the step of an optimizer, or after it with the size of a "
-        f"copy to the host, while no kernel runs, cost {_COST}",
+        f"copy to the host, while no kernel runs, cost {COST}",
         "the device's memory has room for the optimizer's state: then don't offload it, which saves its time on "
         "the CPU as well.",
         '"offload_optimizer": {"device": "cpu", "pin_memory": true}  # DeepSpeed',
@@ -219,7 +219,7 @@ RULE_WORDS = {
         "Copy the next batch on a separate stream",
         "For {time} of {base}, copies from pinned memory ({count} in the trace) run on the stream of the kernels, "
         "which wait for them. On another stream they overlap with the kernels of the batch before.",
-        f"copies from pinned memory to the device, on a stream that computes while no kernel runs, cost {_COST}",
+        f"copies from pinned memory to the device, on a stream that computes while no kernel runs, cost {COST}",
         "the data isn't known a batch ahead, or the device's memory has no room for a second batch.",
         "with torch.cuda.stream(copies): batch = batch.to(device, non_blocking=True)\n"
         "torch.cuda.current_stream().wait_stream(copies)  # a step later",
@@ -230,7 +230,7 @@ RULE_WORDS = {
         "({copies} in the trace) on the stream of the kernels, which wait for them. On another stream they "
         "overlap with the update of the parameters that follow; offloading fewer parameters makes them fewer.",
         "copies from pinned memory to the device in the step of an optimizer, or after it with the size of a copy "
-        f"to the host, on a stream that computes while no kernel runs, cost {_COST}",
+        f"to the host, on a stream that computes while no kernel runs, cost {COST}",
         "the device's memory has room for the optimizer's state: then don't offload it, which saves its time on "
         "the CPU as well.",
         '"offload_optimizer": {"device": "cpu", "ratio": 0.5}  # DeepSpeed, ZeRO stage 3: half of it',
@@ -240,7 +240,7 @@ RULE_WORDS = {
         "{subject} calls its operators once per parameter, one of them {count} times per step. A fused step "
         "makes a single pass. How long that takes is unknown: it saves up to {limit} of "
         "{base}, all of the optimizer's step.",
-        f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST}",
+        f"without a device, an optimizer calls one operator at least 8 times per step, which costs {COST}",
         "PyTorch is older than 2.4, parameters are sparse, or of a type that isn't floating point.",
         "torch.optim.AdamW(model.parameters(), fused=True)",
     ),
@@ -249,7 +249,7 @@ RULE_WORDS = {
         "{subject} calls its operators once per parameter, one of them {count} times per step. A compiled "
         "step makes a single pass. How long that takes is unknown: it saves up to {limit} of "
         "{base}, all of the optimizer's step.",
-        f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST}, and "
+        f"without a device, an optimizer calls one operator at least 8 times per step, which costs {COST}, and "
         "it has no fused version on the CPU",
         "compiling it isn't possible, for example because it synchronizes with other processes.",
         "step = torch.compile(optimizer.step)",
@@ -257,9 +257,9 @@ RULE_WORDS = {
     ("small_collectives", "ddp"): RuleWords(
         "Use larger gradient buckets",
         "{subject} runs {count} times per step with a median of {message}, too little for its links: latency "
-        "makes up most of it. In one bucket, these gradients would save {time} of {base}.",
+        "makes up most of it. In one bucket at 4 GB/s, these gradients would save {time} of {base}.",
         "a training step all-reduces at least 8 messages of up to 1 MiB, and what they take beyond the first "
-        f"one and 4 GB/s costs {_COST}",
+        f"one and 4 GB/s costs {COST}",
         "each bucket overlaps with the backward pass, which one large bucket at its end doesn't.",
         "DistributedDataParallel(model, bucket_cap_mb=25, gradient_as_bucket_view=True)",
         late=True,
@@ -267,9 +267,9 @@ RULE_WORDS = {
     ("small_collectives", "loop"): RuleWords(
         "Exchange gradients in buckets",
         "{subject} runs {count} times per step with a median of {message}, one after the other: latency makes up "
-        "most of it. In one bucket, these messages would save {time} of {base}.",
+        "most of it. In one bucket at 4 GB/s, these messages would save {time} of {base}.",
         "a training step all-reduces at least 8 messages of up to 1 MiB in a row, and what they take beyond the "
-        f"first one and 4 GB/s costs {_COST}",
+        f"first one and 4 GB/s costs {COST}",
         "each result is needed before the next message is known.",
         "flat = torch._utils._flatten_dense_tensors(grads)\n"
         "dist.all_reduce(flat)  # once, then copy back; or wrap the model in DistributedDataParallel",
@@ -280,7 +280,7 @@ RULE_WORDS = {
         "{subject} takes {share} as long while collectives run as it does alone, on equal sizes. Kernels lose "
         "{time} of {base} to this.",
         "kernels of equal name and size have a median at least 15% longer beside collectives than alone (three "
-        f"calls of each), and the difference costs {_COST}",
+        f"calls of each), and the difference costs {COST}",
         "the collectives then take longer than the kernels gain: measure both.",
         "NCCL_MAX_CTAS=8  # in the environment; or NCCL_MAX_NCHANNELS before NCCL 2.17",
     ),
@@ -288,7 +288,7 @@ RULE_WORDS = {
         "Exchange gradients less often",
         "For {time} of {base}, 16-bit gradients are all-reduced{overlap}.",
         "all-reduce of DistributedDataParallel in training, of gradients in 16-bit types, neither overlapped "
-        f"with kernels nor explained by waiting, costs {_COST}",
+        f"with kernels nor explained by waiting, costs {COST}",
         "the effective batch may not grow.",
         "with model.no_sync(): ...  # all but every n-th batch",
         late=True,
@@ -297,7 +297,7 @@ RULE_WORDS = {
         "Exchange gradients less often, or compress them",
         "For {time} of {base}, gradients are all-reduced{overlap}.",
         f"all-reduce of DistributedDataParallel in training, neither overlapped with kernels nor explained by "
-        f"waiting, costs {_COST}",
+        f"waiting, costs {COST}",
         "the effective batch may not grow and gradients may not be rounded.",
         "with model.no_sync(): ...  # all but every n-th batch\nmodel.register_comm_hook(None, "
         "bf16_compress_hook)",
@@ -307,7 +307,7 @@ RULE_WORDS = {
         "Prefetch parameters",
         "For {time} of {base}, parameters are gathered or gradients scattered{overlap}.",
         f"all-gather and reduce-scatter of FSDP in training, neither overlapped with kernels nor explained by "
-        f"waiting, cost {_COST}",
+        f"waiting, cost {COST}",
         "memory has no room for one more layer.",
         "FSDP(..., forward_prefetch=True, backward_prefetch=BackwardPrefetch.BACKWARD_PRE)",
         late=True,
@@ -318,7 +318,7 @@ RULE_WORDS = {
         "the same kind would suggest. Either they wait for another rank, or the network is slow; add the other "
         "ranks' files to the run to see which.",
         f"collectives take more than {LATE_RATIO} times the median of their kind, or move less than 4 GB/s; this "
-        f"is more than half of the exposed communication and costs {_COST}",
+        f"is more than half of the exposed communication and costs {COST}",
         "the link between the ranks is that slow, or was set up in these steps.",
     ),
     ("late_rank", "messages"): RuleWords(
@@ -328,7 +328,7 @@ RULE_WORDS = {
         "network is slow; add the other ranks' files to the run to see which.",
         f"communication takes more than {LATE_RATIO} times the median of its kind, or moves less than 4 GB/s, "
         "mostly in kernels that send and receive; this is more than half of the exposed communication and costs "
-        f"{_COST}",
+        f"{COST}",
         "the link between the ranks is that slow, or was set up in these steps.",
     ),
     ("late_rank", "pipeline"): RuleWords(
@@ -337,7 +337,7 @@ RULE_WORDS = {
         "the same kind would suggest. As a stage of a pipeline, this rank may wait for stages that finish their "
         "microbatches later. Or a rank is late, or the network is slow; the other ranks' files show which.",
         f"collectives take more than {LATE_RATIO} times the median of their kind, or move less than 4 GB/s, "
-        f"beside messages both ways; which is more than half of the exposed communication and costs {_COST}",
+        f"beside messages both ways; which is more than half of the exposed communication and costs {COST}",
         "the link between the ranks is that slow, or was set up in these steps.",
     ),
     ("pipeline_waits", ""): RuleWords(
@@ -346,7 +346,7 @@ RULE_WORDS = {
         "their sizes explain: it waits for a neighbor stage, or the link to it is slow. The pipeline's bubble is "
         "part of that, and more microbatches shrink it.",
         "a training step exchanges messages of known size with a rank in both directions; what they take beyond "
-        f"0.1 ms and 4 GB/s while nothing computes costs {_COST}",
+        f"0.1 ms and 4 GB/s while nothing computes costs {COST}",
         "the messages belong to no pipeline, or smaller microbatches compute less efficiently.",
         "ScheduleInterleaved1F1B(stages, n_microbatches=4 * pipeline_size)  # torch.distributed.pipelining",
         late=True,
@@ -355,7 +355,7 @@ RULE_WORDS = {
         "Use DistributedDataParallel",
         "One process drives {count} devices with DataParallel, and even the busiest doesn't compute for {time} of "
         "{base}. With a process per device, none waits for the model to be copied or for the GIL.",
-        f"DataParallel uses several devices, and time in which the busiest doesn't compute costs {_COST}",
+        f"DataParallel uses several devices, and time in which the busiest doesn't compute costs {COST}",
         "the devices wait for data, which more processes don't load faster.",
         "model = DistributedDataParallel(model, device_ids=[rank])  # torchrun --nproc-per-node=N",
     ),
@@ -363,7 +363,7 @@ RULE_WORDS = {
         "Use the NCCL backend",
         "For {time} of {base}, {subject} passes gradients through host memory. These GPUs can exchange them "
         "directly.",
-        f"GPUs that NCCL supports exchange gradients through gloo or MPI, which costs {_COST}",
+        f"GPUs that NCCL supports exchange gradients through gloo or MPI, which costs {COST}",
         "the model is on the CPU.",
         'init_process_group("nccl")',
     ),
@@ -371,7 +371,7 @@ RULE_WORDS = {
         "Run matrix products on Tensor Cores",
         "Matrix products in float32 could run in float16 on this GPU's Tensor Cores. At peak speed, that would "
         "save up to {gain} of {base}.{unknown}{sizes}",
-        f"float32 operators that could use Tensor Cores but don't cost {_COST} beyond the roofline with them",
+        f"float32 operators that could use Tensor Cores but don't cost {COST} beyond the roofline with them",
         "the model doesn't converge in float16, even with a gradient scaler.",
         'with torch.autocast("cuda", dtype=torch.float16): ...',
     ),
@@ -379,7 +379,7 @@ RULE_WORDS = {
         "Run matrix products on Tensor Cores",
         "Matrix products in float32 could run in TF32 on this GPU's Tensor Cores. At peak speed, that would "
         "save up to {gain} of {base}.{unknown}{sizes}",
-        f"float32 operators that could use Tensor Cores but don't cost {_COST} beyond the roofline with them",
+        f"float32 operators that could use Tensor Cores but don't cost {COST} beyond the roofline with them",
         "results need more than the 10 bits of precision of TF32.",
         'torch.set_float32_matmul_precision("high")',
     ),
@@ -388,7 +388,7 @@ RULE_WORDS = {
         "{kernels} in the trace only {convert} between the layouts NCHW and NHWC around convolutions. Without "
         "them, convolutions and batch norms may be faster, too: at peak speed, that would save up to {gain} of "
         "{base}.",
-        f"kernels that convert between NCHW and NHWC cost {_COST}",
+        f"kernels that convert between NCHW and NHWC cost {COST}",
         "the model is in channels_last already: then an operator between the convolutions has no kernel for it.",
         "model = model.to(memory_format=torch.channels_last)  # and its inputs",
     ),
@@ -397,7 +397,7 @@ RULE_WORDS = {
         "{products} in the trace {run} in kernels for unaligned operands, the longest being {subject}{place}. "
         "At peak speed, aligned kernels would save up to {gain} of {base}.",
         "matrix products on Tensor Cores run in kernels that load less than 16 bytes at once, because a size of "
-        f"their inputs isn't a multiple of that; their time beyond the roofline costs {_COST}",
+        f"their inputs isn't a multiple of that; their time beyond the roofline costs {COST}",
         "only one tensor per step has the odd size, or padding adds more work than aligned kernels save.",
         "torch.nn.functional.pad(x, (0, -x.shape[-1] % 8))  # sizes of 16-bit types: multiples of 8",
     ),
@@ -407,7 +407,7 @@ RULE_WORDS = {
         "{subject}{place}. Most likely, PyTorch was built with a CUDA version that has none for this GPU. At peak "
         "speed, kernels made for it would save up to {gain} of {base}.",
         f"no product on Tensor Cores runs in a kernel named after the device's own generation; their time beyond "
-        f"the roofline costs {_COST}",
+        f"the roofline costs {COST}",
         "PyTorch's CUDA version is made for this GPU already: then its library chose these kernels.",
     ),
     ("unfused_attention", "operators"): RuleWords(
@@ -415,7 +415,7 @@ RULE_WORDS = {
         "Attention runs {often} in the trace as a matmul, a softmax and another matmul, which write the "
         "scores of all pairs of tokens to memory and read them back. A fused kernel at peak speed would save "
         "up to {gain} of {base}.",
-        f"batched products before and after a softmax of the first one's result cost {_COST} beyond the same "
+        f"batched products before and after a softmax of the first one's result cost {COST} beyond the same "
         f"products without memory traffic for the scores",
         "the attention weights are needed themselves, or change in a way that no fused kernel supports.",
         "torch.nn.functional.scaled_dot_product_attention(q, k, v)",
@@ -425,7 +425,7 @@ RULE_WORDS = {
         "scaled_dot_product_attention runs {often} in the trace as a matmul, a softmax and another matmul: "
         "no fused kernel supports its inputs, or none is enabled. A fused kernel at peak speed would save up to "
         "{gain} of {base}.",
-        f"scaled_dot_product_attention falls back to single operators, which cost {_COST}, forward and backward, "
+        f"scaled_dot_product_attention falls back to single operators, which cost {COST}, forward and backward, "
         "beyond the same products in 16 bits, half of the pairs of tokens and no memory traffic for the scores",
         "the head size, the mask or the dtype must stay.",
         "with torch.nn.attention.sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION): ...  # warns why it can't",
@@ -436,7 +436,7 @@ RULE_WORDS = {
         "what the previous one wrote, as their sizes suggest, one kernel could do a whole chain. At peak speed, "
         "if it reads a single such tensor and writes one, that would save up to {gain} of {base}.",
         "three or more elementwise kernels of different operators in a row on a stream, each with as many "
-        f"elements, cost {_COST} beyond one kernel that reads a single tensor and writes one",
+        f"elements, cost {COST} beyond one kernel that reads a single tensor and writes one",
         "they work on different tensors of the same size.",
         "model = torch.compile(model)",
     ),
@@ -445,7 +445,7 @@ RULE_WORDS = {
         "{subject} calls an operator for each parameter, {count} times per step; the {device} is idle for {time} "
         "of {base} until these are launched.",
         "an optimizer calls one operator at least 8 times per step and no kernel for lists of parameters, and "
-        f"idle time in it costs {_COST}",
+        f"idle time in it costs {COST}",
         "it has no foreach or fused implementation, or parameters are sparse.",
         "torch.optim.AdamW(model.parameters(), fused=True)  # or foreach=True",
         more="One kernel for all parameters also takes the place of many others, so the saving may be larger than "
@@ -456,7 +456,7 @@ RULE_WORDS = {
         "{subject} calls an operator for each parameter, {count} times per step. One kernel for all of them "
         "would save up to {gain} of {base}.",
         f"an optimizer calls one operator at least 8 times per step and no kernel for lists of parameters; its "
-        f"kernels' time beyond one pass over the parameters and the gaps between them cost {_COST}",
+        f"kernels' time beyond one pass over the parameters and the gaps between them cost {COST}",
         "it has no foreach or fused implementation, or parameters are sparse.",
         "torch.optim.AdamW(model.parameters(), fused=True)  # or foreach=True",
     ),

@@ -31,7 +31,7 @@ export function Sequences() {
                 <th className="num">Runs × items</th>
                 <th>Launched in</th>
                 <th className="num">Device time</th>
-                <th className="num">Fusion saves up to</th>
+                <th className="num">Fusion saves about</th>
                 <th className="num">Graph capture saves up to</th>
               </tr>
             </thead>
@@ -56,7 +56,7 @@ export function Sequences() {
                     {row.around ?? <span className="dim">several places</span>}
                   </td>
                   <td className="num">{formatRatio(row.share)}</td>
-                  <td className="num">{row.fusion_ns > 0 ? formatLimit(row.fusion_ns) : '–'}</td>
+                  <td className="num">{row.fusion_ns > 0 ? formatDuration(row.fusion_ns) : '–'}</td>
                   <td className="num">
                     {row.capture_ns ? formatLimit(row.capture_ns) : row.capture_ns === 0 ? 'nothing' : '–'}
                   </td>
