@@ -75,14 +75,8 @@ def _written_sentences(parsed: ast.Module) -> Iterator[str]:
     for node in ast.walk(parsed):
         if id(node) in others:
             continue
-        if isinstance(node, ast.JoinedStr):
-            spelled = "".join(str(each.value) if isinstance(each, ast.Constant) else "{}" for each in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            spelled = node.value
-        else:
-            continue
-        if _SENTENCE.fullmatch(spelled):
-            yield spelled
+        if isinstance(node, ast.JoinedStr | ast.Constant) and _SENTENCE.fullmatch(_spell(node)):
+            yield _spell(node)
 
 
 def read_sentences(slug: str, trace: Trace) -> str:
@@ -138,3 +132,60 @@ def launched(name: str, start: int, duration: int, launch: int, number: int = 1,
         f"host cuda_runtime cudaLaunchKernel {launch} 5 correlation={number}\n"
         f"gpu0 kernel {name} {start} {duration} correlation={number} stream={stream}"
     )
+
+
+def reasons_of(path: Path) -> set[str]:
+    """Return the reasons that a module gives: parts of sentences that say why something is unknown or missing.
+
+    They are what functions named so return, what `reasons` and `reason` are set to, and texts that are constants.
+    """
+    parsed = ast.parse(path.read_text(encoding="utf-8"))
+    places: list[ast.AST] = [
+        node.value
+        for node in parsed.body
+        if isinstance(node, ast.Assign) and _is_text(node.value) and ast.unparse(node.targets[0]).isupper()
+    ]
+    parts: set[int] = set()
+    for node in ast.walk(parsed):
+        if isinstance(node, ast.FunctionDef) and _GIVES_REASONS.search(node.name):
+            places.append(node)
+        elif isinstance(node, ast.Assign) and any(_GIVES_REASONS.search(_base(each)) for each in node.targets):
+            places.append(node.value)
+        elif isinstance(node, ast.AnnAssign) and node.value and _GIVES_REASONS.search(_base(node.target)):
+            places.append(node.value)
+        elif isinstance(node, ast.keyword) and node.arg is not None and _GIVES_REASONS.search(node.arg):
+            places.append(node.value)
+        elif isinstance(node, ast.Call) and _GIVES_REASONS.search(_base(node.func)):
+            places += node.args
+        if isinstance(node, ast.JoinedStr | ast.Raise) or (isinstance(node, ast.Expr) and _is_text(node.value)):
+            parts |= {id(part) for part in ast.walk(node) if part is not node}
+    spelled = {
+        _spell(node)
+        for place in places
+        for node in ast.walk(place)
+        if id(node) not in parts and isinstance(node, ast.Constant | ast.JoinedStr)
+    }
+    return {each for each in spelled if _REASON.fullmatch(each)}
+
+
+_GIVES_REASONS = re.compile(r"(?:^|_)(?:reasons?|unavailable|unknown|missing|why|few)(?:_|$)")
+_REASON = re.compile(r"\S+ \S+ \S+ .*[^.]")
+
+
+def _is_text(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _base(target: ast.expr) -> str:
+    """Return the name of a function or of what is set: of `reasons["steps"]` it is reasons."""
+    if isinstance(target, ast.Subscript):
+        return _base(target.value)
+    if isinstance(target, ast.Attribute):
+        return _base(target.value) if target.attr == "update" else target.attr
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _spell(node: ast.Constant | ast.JoinedStr) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(each.value) if isinstance(each, ast.Constant) else "{}" for each in node.values)
+    return node.value if isinstance(node.value, str) else ""

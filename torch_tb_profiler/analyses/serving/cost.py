@@ -67,6 +67,9 @@ TUKEY = 4.685
 MIN_CHANGE = 0.08
 """Iterations that take longer by less than this share than the same batch before follow one law."""
 
+_RIDGE = 1e-9
+"""Added to the squares of columns of norm 1: counts that depend on each other exactly inflate variances to 1e9."""
+
 _MAX_ROUNDS, _TOLERANCE = 30, 1e-10
 """Most rounds of the robust fit, and the relative change of its costs at which it has converged."""
 
@@ -371,7 +374,8 @@ def _fit(data: Float64, times: Float64, scale_by: Float64) -> _Fit:
     slope = np.where(squares < 1, (1 - squares) * (1 - 5 * squares), 0.0).mean() / weights.mean()
     influence = (scaled * (weights * residual / (1 - leverage))[:, None]) @ inverse / max(slope, 0.1)
     unscaled = np.einsum("ij,ij->j", scaled, scaled * weights[:, None])
-    inflation = np.diag(inverse) * np.where(unscaled > 0, unscaled, 1.0)
+    # The pseudoinverse is small where columns depend on each other exactly, so a bit is added to the diagonal.
+    inflation = np.diag(np.linalg.inv(information + _RIDGE * np.eye(len(information)))) * unscaled
     return _Fit(values / norms, influence / norms, inflation)
 
 

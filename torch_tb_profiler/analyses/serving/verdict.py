@@ -114,6 +114,8 @@ def serving_verdict(trace: Trace) -> ServingVerdict | None:
     once = _find_lost_once(times)
     counted = np.ones(len(found), np.bool_)
     counted[[row for each in once for row in each.rows]] = False
+    if not times.duration[counted].any():  # nothing but them takes time
+        counted[:] = True
     verdict = _judge(trace, found, times, counted)
     return msgspec.structs.replace(verdict, once=once)
 
@@ -160,8 +162,6 @@ def _find_lost_once(times: ServingTimes) -> tuple[LostOnce, ...]:
 def _judge(trace: Trace, found: ServingIterations, times: ServingTimes, counted: Bool) -> ServingVerdict:
     """Return what costs most in the iterations that count."""
     active = int(times.duration[counted].sum())
-    if active <= 0:
-        return ServingVerdict(None, reason="the other iterations take no time")
     stalls = [stall for stall in serving_stalls(trace) if counted[stall.iteration]]
     blocked = sum(stall.extra_ns for stall in stalls if stall.cause == PREFILL_BLOCKS)
     lost = {name: int(each[counted].sum()) / active for name, each in _lost_time(times).items()}
