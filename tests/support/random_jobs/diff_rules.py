@@ -17,6 +17,7 @@ from tests.support.random_jobs.truth import JobTruth
 from tests.support.traces import read_bytes
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views.diff.notes import MAX_ODD_STEPS
 
 _DELTA = rf"[+−]?{NUMBER}"
 _CHANGED = re.compile(rf"(?P<name>[\w:<>#()., ]+?) \((?P<delta>{_DELTA})(?:, [\w ]+)?\)(?:, | and |\.|,|$)")
@@ -32,6 +33,10 @@ _CLEAR_ERRORS = 4.0
 
 _NEEDED_ERRORS = 2.8
 """How many standard errors show a change at 95% confidence in four of five cases, with many steps."""
+
+_FEW_STEPS = 4
+"""Fewest independent steps whose spread is known well enough for a short interval: with one or two degrees of
+freedom, Student's t is 13 or 4 where it otherwise is 2."""
 
 _NEEDED_FACTOR = 3.0
 """How far an estimate of the steps that are needed may be off: it is one from few steps, which are correlated."""
@@ -125,7 +130,8 @@ def _judge_needed(match: re.Match[str], change: Change) -> str | None:
     # Steps that resemble the one before say less each, and few of them show how much only roughly.
     longest = max(sides, key=len)
     alike = min(max(max(map(_likeness, sides)) + len(longest) ** -0.5, 0.0), _MAX_LIKENESS)
-    most = needed * (1 + alike) / (1 - alike)
+    # And however large the change, a spread is known from a few independent steps only.
+    most = max(needed, _FEW_STEPS) * (1 + alike) / (1 - alike)
     too_many = said > most * _NEEDED_FACTOR + 2 * recorded
     return f"{needed:.0f} to {most:.0f} steps would do" if too_few or too_many else None
 
@@ -217,6 +223,14 @@ def _judge_left_out(match: re.Match[str], change: Change) -> str | None:
     extra = context.truth.durations(context.rank)[step] - context.typical
     said = us(match["time"]) * (1 if match["sign"] == "more" else -1)
     return context.close(said, extra, "what it takes more")
+
+
+def _judge_others_left_out(match: re.Match[str], change: Change) -> str | None:
+    """Check how many steps are left out beside those that are named, the first step apart."""
+    context = _side(match["side"], change)
+    more = len(context.odd - {0}) - MAX_ODD_STEPS
+    said = int(match["count"])
+    return None if said in (more, len(context.odd) - MAX_ODD_STEPS) else f"{more} more are left out"
 
 
 def _judge_odd_as_typical(match: re.Match[str], change: Change) -> str | None:
@@ -312,6 +326,10 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str], Change], str | None]], ...] = 
         rf"Step (?P<step>\d+) of the (?P<side>base|candidate) is left out: it takes (?P<time>{NUMBER}) "
         r"(?P<sign>more|less) than a typical step(?:, mostly .*)?\.",
         _judge_left_out,
+    ),
+    (
+        r"(?P<count>\d+) more steps? of the (?P<side>base|candidate) (?:is|are) left out as well\.",
+        _judge_others_left_out,
     ),
     (
         r"Matrix operators compute the same FLOPs as fast as before, at (?P<new>[\d.,]+) TFLOP/s\.(?P<old>)",
