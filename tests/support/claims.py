@@ -151,6 +151,8 @@ def reasons_of(path: Path) -> set[str]:
             places.append(node)
         elif isinstance(node, ast.Assign) and any(_GIVES_REASONS.search(_base(each)) for each in node.targets):
             places.append(node.value)
+        elif isinstance(node, ast.AugAssign) and _GIVES_REASONS.search(_base(node.target)):
+            places.append(node.value)
         elif isinstance(node, ast.AnnAssign) and node.value and _GIVES_REASONS.search(_base(node.target)):
             places.append(node.value)
         elif isinstance(node, ast.keyword) and node.arg is not None and _GIVES_REASONS.search(node.arg):

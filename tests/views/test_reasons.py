@@ -9,9 +9,9 @@ import pytest
 
 import torch_tb_profiler
 from tests.support.claims import Claim, reasons_of
-from tests.views.reasons import serving, tabs
+from tests.views.reasons import fields, jobs, serving, tabs
 
-TABLES = (tabs, serving)
+TABLES = (tabs, serving, fields, jobs)
 
 CLAIMS = {module: claims for table in TABLES for module, claims in table.CLAIMS.items()}
 NO_CLAIMS = {reason: why for table in TABLES for reason, why in table.NO_CLAIMS.items()}

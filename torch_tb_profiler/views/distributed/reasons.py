@@ -6,7 +6,7 @@ from torch_tb_profiler.analyses.distributed.comparison import RankComparison, fi
 from torch_tb_profiler.model.vendors.recording_options import RecordingTopic, producer_option
 from torch_tb_profiler.views._shared.text import Text, reason_texts
 
-_ALONE = "only one rank was found; add the other ranks' traces"
+_ALONE = "only one rank was read, so there is none to compare it with"
 _NOT_COMPARED = "no other rank recorded a matching operation with a time"
 
 
@@ -19,7 +19,7 @@ def null_reasons(comparison: RankComparison) -> dict[str, Text]:
         reasons.update(dict.fromkeys(("transfer_ns", "waiting_ns"), why))
         reasons["lower_bound"] = "the time includes waiting for other ranks, so the bandwidth is at least this"
     if missing.alone or missing.unaligned:
-        why = _ALONE if missing.alone else "too few of its ranks share one clock"
+        why = _ALONE if missing.alone else "fewer than two of its ranks recorded it on one clock"
         reasons.update(
             dict.fromkeys(("skew_ns", "mean_skew_ns", "max_skew_ns", "after_first_ns", "start_skew_ns"), why)
         )
@@ -44,9 +44,9 @@ def null_reasons(comparison: RankComparison) -> dict[str, Text]:
         reasons["name"] = "the trace doesn't record in which process group it communicates"
     if missing.stepless:
         option = recording_options(comparison, "steps")
-        reasons["steps"] = f"no steps were recorded ({option}), so each recording counts as one step"
+        reasons["steps"] = f"a rank recorded no steps ({option}), so its recording counts as one step"
     if missing.host_computation:
-        reasons["computation_ns"] = "no kernels were recorded, so computation is CPU Exec on the host"
+        reasons["computation_ns"] = "of a rank without kernels, computation is CPU Exec on the host"
     if not comparison.arrivals.attributable.any():
         reasons["stragglers"] = "no collective has a last arrival that can be attributed to a rank"
     return reason_texts(reasons)

@@ -206,9 +206,9 @@ def _reasons(trace: Trace, rows: list[KernelRow], group_by: KernelGrouping) -> d
             "neither graphs nor compiled code launched kernels, so every origin is known from the launch"
         )
     if all(row.mean_blocks_per_sm is None for row in rows):
-        reasons["mean_blocks_per_sm"] = "the profiler of this device doesn't record `blocks per SM`"
+        reasons["mean_blocks_per_sm"] = "the trace has no `blocks per SM` for these kernels"
     if all(row.mean_occupancy is None for row in rows):
-        reasons["mean_occupancy"] = "the profiler of this device doesn't estimate occupancy"
+        reasons["mean_occupancy"] = "the trace has no `est. achieved occupancy %` for these kernels"
     if all(row.tc_used is None for row in rows):
         reasons["tc_used"] = f"the kernel names don't show whether they run on Tensor Cores{differ}"
     if all(row.limiter is None for row in rows):

@@ -81,13 +81,18 @@ def build_average(times: Breakdown) -> Average | None:
     )
 
 
+_DESCRIPTION = ("name", "memory_bytes", "compute_capability", "multiprocessors")
+
+
 def build_device(entry: DeviceUtilization) -> Device:
     """Build the card of a device, with the reasons of missing figures."""
     info = entry.device
     reasons = dict(entry.unknown)
-    for field in ("name", "memory_bytes", "compute_capability", "multiprocessors"):
-        if getattr(info, field) is None:
-            reasons[field] = "the trace doesn't describe the device"
+    absent = [field for field in _DESCRIPTION if getattr(info, field) is None]
+    if len(absent) == len(_DESCRIPTION):
+        reasons |= dict.fromkeys(absent, "the trace doesn't describe the device")
+    else:
+        reasons |= dict.fromkeys(absent, "the trace's description of the device lacks it")
     return Device(
         id=info.id,
         kind=info.kind,
