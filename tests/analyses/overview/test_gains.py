@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.analyses.overview.advice_traces import BACKWARD, get_advice, measure_share, steps, work
 from tests.support.claims import repeat
-from tests.support.simulation.simulator import Action, Host, SimulatedKernel, Simulation, Sync
+from tests.support.simulation.simulator import Action, Delay, Host, SimulatedKernel, Simulation, Sync
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.advice import advice, measured_advice
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason, what_if_curves
@@ -206,6 +207,22 @@ def test_a_wait_saves_what_steps_in_a_row_save_beside_an_odd_one_or_an_evaluatio
     found = get_advice(trace, "synchronization")
     assert found is not None and found.gain is not None
     assert found.gain.ns == pytest.approx(2_000_000, rel=0.05)
+
+
+@pytest.mark.parametrize("stall", [18_000, 35_000])
+def test_a_wait_saves_a_stall_that_is_hidden_only_where_no_odd_step_is_before_it(stall: int) -> None:
+    """After a checkpoint one step of 10 ms is queued, in a row three are: they hide 18 ms, and most of 35 ms."""
+    program: list[Action] = [Host("tokenize", 1_200), SimulatedKernel("gemm", 10_000), Sync()]
+    stalls = Delay("loading", 0, us=stall, steps=(0, 4))
+    trace = Simulation([program], steps=7, syncs=True, delays=[stalls], odd=(3, 100_000)).run().trace(0)
+    found = get_advice(trace, "synchronization")
+    in_a_row, without = (
+        Simulation([actions], steps=6, delays=[replace(stalls, steps=(0, 3))]).run()
+        for actions in (program, program[:-1])
+    )
+    saved = (in_a_row.end - max(span.end for span in without.spans[0])) / 5  # the first step has none before it
+    assert found is not None and found.gain is not None and found.gain.basis == "what_if"
+    assert found.gain.ns / 1000 == pytest.approx(saved, rel=0.02)
 
 
 @pytest.mark.parametrize("explained", [True, False])

@@ -18,7 +18,13 @@ from torch_tb_profiler.analyses.overview.communication_rules import (
     launches_of_collectives,
     times_beyond_one_bucket,
 )
-from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, NO_ROWS, Finding, Gain
+from torch_tb_profiler.analyses.overview.finding import (
+    MIN_GAIN_SHARE,
+    NO_ROWS,
+    WITHOUT_LIMIT,
+    Finding,
+    Gain,
+)
 from torch_tb_profiler.analyses.overview.host_calls import copying_calls
 from torch_tb_profiler.analyses.overview.idle import (
     caused_by_calls,
@@ -41,6 +47,7 @@ from torch_tb_profiler.analyses.schedule.what_if import (
     device_work_target,
     host_time_target,
     merge_targets,
+    odd_steps_target,
     parse_target,
     removed_calls_target,
     replay_unavailable_reason,
@@ -167,14 +174,17 @@ def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     targets = [_removed_target(trace, finding, synced) if can_replay else None for finding in findings]
     cases = [target for target in targets if target is not None]
     savings = iter(_savings_by_step(trace, cases))
+    in_a_row = _savings_in_a_row(trace, findings, targets)
     most = _most_saved_on_host(trace)
     found = []
-    for finding, gain, target in zip(findings, gains, targets, strict=True):
+    for number, (finding, gain, target) in enumerate(zip(findings, gains, targets, strict=True)):
         if target is None:
             found.append(gain)
             continue
         saved = next(savings)
         ns = _mean_saving(trace, saved)
+        if number in in_a_row:
+            ns = max(ns, _mean_saving(trace, in_a_row[number]))
         if finding.on_device and not target.edges.any() and finding.id not in UNNAMED_TARGETS:
             if _waits_in_each_step(trace):
                 ns = max(ns, float(saved.max()))
@@ -229,6 +239,27 @@ def _savings_by_step(trace: Trace, cases: Sequence[WhatIfTarget]) -> Float64:
     then = replayed_durations(trace, [(case, 100) for case in cases])
     saved: Float64 = (recorded.durations - then)[:, recorded.typical].astype(np.float64)
     return saved
+
+
+def _savings_in_a_row(
+    trace: Trace, findings: Sequence[Finding], targets: Sequence[WhatIfTarget | None]
+) -> dict[int, Float64]:
+    """Return what each finding's waits cost each typical step if no odd one is between them, by its number.
+
+    A host that no longer waits prepares a step while the device works on all that it launched before. After an odd
+    step, such as one that saves a checkpoint, that is less than in a row of typical steps, which most of a run is.
+    """
+    odd = odd_steps_target(trace)
+    ahead = {
+        number: target
+        for number, (finding, target) in enumerate(zip(findings, targets, strict=True))
+        if target is not None and target.edges.any() and finding.id not in WITHOUT_LIMIT
+    }
+    if odd is None or not ahead:
+        return {}
+    cases = [(odd, 100), *((merge_targets([target, odd]), 100) for target in ahead.values())]
+    durations = replayed_durations(trace, cases)[:, recorded_spans(trace).typical].astype(np.float64)
+    return dict(zip(ahead, durations[0] - durations[1:], strict=True))
 
 
 def _mean_saving(trace: Trace, saved: Float64) -> float:

@@ -20,8 +20,9 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.schedule.causes import Cause, slice_causes
-from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_spans
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items, step_spans
 from torch_tb_profiler.analyses.shared.grouping import stable_order
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.arrays import distinct, search_sorted, sums_by_number
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.base.format import format_ratio
@@ -36,6 +37,7 @@ from torch_tb_profiler.model.schedule.blocking import WaitKind
 from torch_tb_profiler.model.schedule.compiled import ThreadTimes, schedule_functions
 from torch_tb_profiler.model.schedule.replay import replay
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE, Schedule, schedule
+from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, name_mask, rows_mask
 
 UNNAMED_TARGETS = ("data_loading", "allocator", "wait", "communication", "host", "device")
@@ -230,6 +232,24 @@ def removed_calls_target(trace: Trace, calls: Int32) -> WhatIfTarget:
     """Return these calls and their waits for the device as a target."""
     edges = np.isin(schedule(trace).edges.call, calls)
     return _target_of(trace, rows=calls, host=_host_time_between_points(trace, calls), edges=edges)
+
+
+def odd_steps_target(trace: Trace) -> WhatIfTarget | None:
+    """Return all that odd steps between typical ones do: without it, those are in a row. None if there is none."""
+    typical, spans = recorded_spans(trace).typical, steps(trace)
+    odd = np.flatnonzero(
+        step_kinds(trace).odd[: len(typical)]
+        & np.logical_or.accumulate(typical)
+        & np.logical_or.accumulate(typical[::-1])[::-1]
+    )
+    if len(odd) == 0:
+        return None
+    launched = step_items(trace)
+    items = np.zeros(len(schedule(trace).items), np.bool_)
+    for step in odd.tolist():
+        items[launched.order[launched.bounds[step] : launched.bounds[step + 1]]] = True
+    host = host_time_target(trace, merge(spans.host_starts[odd], spans.host_ends[odd]))
+    return msgspec.structs.replace(host, items=items, device=_item_lengths(trace) * items)
 
 
 def merge_targets(targets: Sequence[WhatIfTarget]) -> WhatIfTarget:
