@@ -12,7 +12,7 @@ from tests.support.claims import repeat
 from tests.support.simulation.simulator import Action, Delay, Host, SimulatedKernel, Simulation, Sync
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.advice import advice, measured_advice
-from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason, what_if_curves
+from torch_tb_profiler.analyses.schedule.what_if import odd_steps_target, replay_unavailable_reason, what_if_curves
 
 STEP = steps(1)
 LOADER = "host user_annotation enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ {at} {wait}"
@@ -223,6 +223,13 @@ def test_a_wait_saves_a_stall_that_is_hidden_only_where_no_odd_step_is_before_it
     saved = (in_a_row.end - max(span.end for span in without.spans[0])) / 5  # the first step has none before it
     assert found is not None and found.gain is not None and found.gain.basis == "what_if"
     assert found.gain.ns / 1000 == pytest.approx(saved, rel=0.02)
+
+
+@pytest.mark.parametrize(("step", "breaks_a_row"), [(0, False), (1, True), (4, True), (5, False)])
+def test_an_odd_step_breaks_a_row_only_between_typical_ones(step: int, breaks_a_row: bool) -> None:
+    program: list[Action] = [SimulatedKernel("gemm", 5_000), Sync()]
+    trace = Simulation([program], steps=6, syncs=True, odd=(step, 60_000)).run().trace(0)
+    assert (odd_steps_target(trace) is not None) == breaks_a_row
 
 
 @pytest.mark.parametrize("explained", [True, False])
