@@ -50,7 +50,7 @@ from torch_tb_profiler.views.idle import ranks as idle_ranks
 SEEDS = (
     *range(88), 123, 260, 341, 389, 472, 612, 733, 1055, 1111, 1126,
     1146, 1157, 2044, 2199, 3139, 4014, 4128, 4351, 4420, 4661,
-    5002, 5076, 5145, 5329, 5425, 5641, 6039, 6372, 6888, 7211, 20030, 20152, 45084, 45427, 45455,
+    5002, 5076, 5145, 5329, 5425, 5641, 6039, 6372, 6888, 7211, 20030, 20152, 45084, 45427, 45455, 45120, 45890,
 )  # fmt: skip
 """A hundred jobs; of the last ones something was said that no rule knew, or that was false."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -29,12 +30,14 @@ from torch_tb_profiler.views.critical_path.payload import CriticalPathParams, Cr
 ALL = CriticalPathParams(what_if="communication:75")
 
 
-def answers(job: RecordedJob, rank: int, *, only: Sequence[int] | None = None) -> tuple[CriticalPathPayload, ...]:
+def answers(
+    job: RecordedJob, rank: int, *, only: Sequence[int] | None = None, params: CriticalPathParams = ALL
+) -> tuple[CriticalPathPayload, ...]:
     """Return the path of a rank alone, and beside those of `only`, or of all."""
     members = job.members(only)
     worker = next(member.worker for member in members if member.rank == rank)
-    alone = build(job.trace(rank), ALL)
-    return alone, build_beside_ranks(alone, worker, members, ALL)
+    alone = build(job.trace(rank), params)
+    return alone, build_beside_ranks(alone, worker, members, params)
 
 
 def faster_network(simulation: Simulation, part: float) -> Simulation:
@@ -69,6 +72,29 @@ def test_a_faster_network_saves_no_more_than_said(programs: Sequence[Sequence[Ac
     changed = beside.what_if[-1]
     assert (changed.target, changed.percent) == ("communication", 75)
     assert without(beside, 100) <= changed.step_ns <= without(beside, 50)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_where_ranks_are_late_in_turn_a_faster_network_saves_what_the_job_does(seed: int) -> None:
+    """In each step another rank computes longer than the transfers beside it, and the others wait for that."""
+    rng = random.Random(seed)
+    ranks, transfer_us, percent = rng.choice((2, 3)), rng.uniform(300, 1500), rng.choice((25, 50, 75, 90))
+    programs = [
+        [replace(each, us=transfer_us) if isinstance(each, Collective) else each for each in program]
+        for program in fsdp(ranks)
+    ]
+    delays = [
+        Delay("larger", rank, factor=rng.uniform(1.3, 2), kernel="gemm_forward", steps=(rank, rank + ranks))
+        for rank in range(ranks)
+    ]
+    simulation = Simulation(programs, steps=2 * ranks, delays=delays, syncs=True)
+    job, params = simulation.run(), CriticalPathParams(what_if=f"communication:{percent}")
+    saved = step_us(simulation) - step_us(faster_network(simulation, 1 - percent / 100))
+    for rank in range(ranks):
+        _, beside = answers(job, rank, params=params)
+        changed = beside.what_if[-1]
+        assert (changed.target, changed.percent) == ("communication", percent)
+        assert (beside.path.duration_ns - changed.step_ns) / 1000 == pytest.approx(saved, rel=0.02)
 
 
 def test_waiting_is_a_part_of_its_own_and_the_headline_says_so() -> None:

@@ -91,8 +91,6 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     at_times    ns per step that ranks cost together in those steps in which they are late: half of them in one
                 step and the other half in the next are balanced on average, and yet they wait
     even_split  ns per step that the same work would save if it were spread evenly over the ranks
-    transfers   ns per step that the job would save if the compared collectives moved their data in no time, None
-                where it isn't recorded when all of them could have started
     slow_links  ranks whose collectives transfer more slowly than the same ones of other ranks
     absent      what ranks without a trace cost at least
     absent_limit  ns per step that they cost at most: all time that all present ranks are in collectives with them
@@ -106,7 +104,6 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     earliest: Float64
     at_times: float
     even_split: float
-    transfers: float | None
     slow_links: tuple[Suspect, ...]
     absent: Suspect
     absent_limit: float
@@ -133,34 +130,28 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     net, positive = _excess_by_rank(member, work, ranks)
     replayed = np.argsort(-positive, kind="stable")[:MAX_REPLAYED_RANKS].tolist()
     sets = [*_late_hosts(job, net), *_largest_sets(net, ranks)]
-    similar = _similar_transfers(job, matching, split)
+    similar, transfers = _similar_transfers(job, matching, split), _typical_transfers(job, matching, split)
     absent = _recurring_waits(job, matching, split, _waiting_for_absent_ranks(job, matching, split))
     slow = _slow_link_ranks(job, matching, split, similar)
     longer = tuple(np.flatnonzero(net > 0).tolist())
     # Where half of the ranks work longer, each is typical of the others: without their excess, the job is as fast
     # as the other half.
     groups = [(rank,) for rank in replayed] + [members for members, _ in sets] + [tuple(range(ranks)), longer]
-    typical = np.zeros((ranks, len(groups) + len(slow) + 3), np.bool_)
+    typical = np.zeros((ranks, len(groups) + len(slow) + 2), np.bool_)
     for column, members in enumerate(groups):
         typical[list(members), column] = True
-    saving = np.zeros((len(matching), len(slow) + 3), np.int64)
+    saving = np.zeros((len(matching), len(slow) + 2), np.int64)
     for column, rank in enumerate(slow):
         saving[:, column] = np.maximum(_beyond_others(similar, _collectives_of(job, matching, [rank])), 0)
-    examples = _example_rows(matching, split)
-    saving[:, -3] = np.where(examples >= 0, split.transfer[examples], 0)
     saving[:, -2], saving[:, -1] = absent, _absent_limit(matching, split)
-    saving[~typical_job_steps(job)[job.table.step[examples]] & (examples >= 0)] = 0
+    saving[_in_odd_steps(job, matching, split)] = 0
     never_late = _without_lateness_at_times(job, all_work)
     network = replayed_job()
     savings = start_beside(lambda: (_saving(network, never_late), _saving(network, even_split(job, work))))
     result = network.replay(ReplayScenarios(typical, saving), work)
     at_times, even = savings()
-    left_out = {job.steps[code] for code in np.flatnonzero(~typical_job_steps(job)[:-1]).tolist()}
-    names = [source.summary.steps.names for source in job.sources]
-    counts = [max(sum(name not in left_out for name in each) if left_out else len(each), 1) for each in names]
-    steps = max(median(counts), 1) if ranks else 1
+    steps = _count_typical_steps(job)
     earlier = result.earlier / steps
-    all_held = bool((select(job.table.held, split.compared) > 0).all())
     by_rank = np.zeros(ranks)
     by_rank[replayed] = [
         _cost_to_others(earlier[:, column], members) for column, members in enumerate(groups[: len(replayed)])
@@ -175,14 +166,13 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
         earliest=earlier[:, : len(groups)].max(axis=1, initial=0.0),
         at_times=at_times / steps,
         even_split=even / steps,
-        transfers=_cost_to_others(earlier[:, -3], ()) if all_held else None,
         slow_links=tuple(
             _limit_link(
                 each,
                 network,
                 work,
                 _beyond_others(similar, _collectives_of(job, matching, each.members)),
-                saving[:, -3],
+                transfers,
                 steps,
             )
             for each in _merge_links(
@@ -198,6 +188,30 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
         work=work,
         all_work=all_work,
     )
+
+
+def faster_network_savings(
+    job: DistributedJob, matching: Matching, split: WaitingSplit, work: WorkWindows, percents: Sequence[int]
+) -> list[float] | None:
+    """Return the ns per step that the job saves at each percent by which its compared transfers become shorter.
+
+    What ranks wait for each other stays. None where it isn't recorded when all collectives could have started.
+    """
+    if not (select(job.table.held, split.compared) > 0).all():
+        return None
+    saving = _typical_transfers(job, matching, split)[:, None] * np.array(percents, np.int64) // 100
+    nobody = np.zeros((len(job.sources), len(percents)), np.bool_)
+    result = JobReplay(job, matching, split, work).replay(ReplayScenarios(nobody, saving), work)
+    earlier = result.earlier / _count_typical_steps(job)
+    return [_cost_to_others(each, ()) for each in earlier.T]
+
+
+def _count_typical_steps(job: DistributedJob) -> float:
+    """Return how many steps of most ranks count in a mean step, at least 1."""
+    left_out = {job.steps[code] for code in np.flatnonzero(~typical_job_steps(job)[:-1]).tolist()}
+    names = [source.summary.steps.names for source in job.sources]
+    counts = [max(sum(name not in left_out for name in each) if left_out else len(each), 1) for each in names]
+    return max(median(counts), 1) if counts else 1
 
 
 def _excess_by_rank(member: Int32, work: WorkWindows, ranks: int) -> tuple[Int64, Int64]:
@@ -342,6 +356,20 @@ def _example_rows(matching: Matching, split: WaitingSplit) -> Int64:
     compared = np.flatnonzero(split.compared)
     rows[select(matching.instance, compared)] = compared
     return rows
+
+
+def _in_odd_steps(job: DistributedJob, matching: Matching, split: WaitingSplit) -> Bool:
+    """Return bool[c]: the compared collectives in steps that don't count."""
+    examples = _example_rows(matching, split)
+    odd: Bool = ~typical_job_steps(job)[job.table.step[examples]] & (examples >= 0)
+    return odd
+
+
+def _typical_transfers(job: DistributedJob, matching: Matching, split: WaitingSplit) -> Int64:
+    """Return int64[c], the ns of the transfer of each compared collective in steps that count, 0 of the others."""
+    examples = _example_rows(matching, split)
+    counted = (examples >= 0) & ~_in_odd_steps(job, matching, split)
+    return np.where(counted, split.transfer[examples], 0)
 
 
 class _SimilarTransfers(msgspec.Struct, frozen=True):

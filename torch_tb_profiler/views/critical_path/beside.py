@@ -6,11 +6,12 @@ rank 1  |-------- work ----------|== transfer ==|work|     of which a faster net
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
+from torch_tb_profiler.analyses.distributed.costs import faster_network_savings
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import all_communication, exposed_communication, job_transfer
 from torch_tb_profiler.view import Members
@@ -79,8 +80,8 @@ def build_beside_ranks(
     # says what a faster network saves. What-ifs shorten the transfers that are known.
     compared = members_coverage(members).complete and is_compared(parts)
     moved = min(max(parts.transfer_ns, job_transfer(comparison)) + parts.uncompared_ns, on_path.time_ns)
-    saved = member_costs(members).transfers if compared else None
-    limit = _TransferLimit(moved, moved if saved is None else saved + parts.uncompared_ns)
+    saved = _savings_of_job(members, alone) if compared else None
+    limit = _TransferLimit(moved, parts.uncompared_ns, saved)
     targets = [_limit_target(alone, row, limit) for row in alone.targets]
     times, waits = words.times_by_part(path), verdict.reason == "absent"
     return replace(
@@ -137,11 +138,39 @@ def _parts_of_category(category: PathCategory, parts: CommunicationParts) -> Ite
     yield PathCategory("rank_wait", title, category.group, parts.waiting_ns, link("distributed"))
 
 
+def _savings_of_job(members: Members[RankSummary], alone: CriticalPathPayload) -> dict[int, float] | None:
+    """Return the ns per step that the job saves at each percent of a what-if, None if that is unknown."""
+    comparison = compare_members(members)
+    percents = sorted({*alone.percents, *(result.percent for result in alone.what_if)})
+    saved = faster_network_savings(
+        comparison.job, comparison.matching, comparison.split, member_costs(members).all_work, percents
+    )
+    return None if saved is None else dict(zip(percents, saved, strict=True))
+
+
 class _TransferLimit(msgspec.Struct, frozen=True):
-    """What faster transfers save at most, ns: `moved` is their time, `saved` what the job saves without them."""
+    """What faster transfers save at most, ns.
+
+    moved       the time of the transfers
+    uncompared  that of communication of which nobody knows what waits in it
+    saved       what the job saves by percent of all compared transfers; None where only `moved` is known
+    """
 
     moved: float
-    saved: float
+    uncompared: float
+    saved: Mapping[int, float] | None
+
+    def at(self, percent: int) -> float:
+        """Return what that percent saves at most: as much of the time, and no more than the replayed job saves.
+
+        Where ranks are late in turn, a rank alone would save too much: part of its time in collectives is waiting
+        for the others, which no network shortens.
+        """
+        share = percent / 100
+        of_time = self.moved * share
+        if self.saved is None:
+            return of_time
+        return min(of_time, self.saved[percent] + self.uncompared * share)
 
 
 def _limit_target(alone: CriticalPathPayload, row: TargetRow, limit: _TransferLimit) -> TargetRow:
@@ -162,8 +191,5 @@ def _limit_result(alone: CriticalPathPayload, result: WhatIfResult, limit: _Tran
 
 
 def _limit_step(step: int, now: int, percent: int, limit: _TransferLimit) -> int:
-    """Return the step time: no shorter than without that share of the transfer, nor than without all of it.
-
-    The step is convex in the percent, so no percent saves more than the first: its share of the transfer.
-    """
-    return max(step, int(now - min(limit.moved * max(percent, 0) / 100, limit.saved)))
+    """Return the step time, no shorter than with that percent less transfer in the whole job."""
+    return max(step, int(now - limit.at(percent)))
