@@ -8,14 +8,15 @@ from typing import Any
 from tests.model.origins.drawing import host, replay
 from tests.model.origins.test_replays import KERNELS
 from tests.model.origins.test_users import two_replays
-from tests.model.work.operator_events import BF16, kernel, launch, operator
+from tests.model.work.operator_events import BF16, FLOAT, LIST, formula_cost, kernel, launch, operator
 from tests.support.claims import Claim, ReadSentences
-from tests.support.memory_traces import CALLS, EVENTS, STEPS, memory, steps_that_leave, three_steps
+from tests.support.memory_traces import CALLS, STEPS, memory, three_steps
 from tests.support.traces import draw, read
 from tests.support.views import ask, words
 from tests.views.modules.claims import PICTURE
 from tests.views.reasons.tabs import COPY, EARLIER, FRAME, KERNEL, LAUNCH, MM, MODULE, STEP, THE_KERNEL, cut
 from tests.views.roofline.claims import H100
+from torch_tb_profiler.analyses.roofline.speeds import missing_work_reason
 from torch_tb_profiler.model.trace import Trace, TracePair
 from torch_tb_profiler.views import find_tab
 from torch_tb_profiler.views._shared.text import plain
@@ -48,20 +49,6 @@ def on_card(name: str, **metadata: object) -> ReadSentences:
     """Read why the card of a device lacks a figure."""
     trace = draw("\n".join((STEP, LAUNCH, KERNEL)), **metadata)
     return lambda: words(ask(trace, "overview")["devices"][0]["reasons"].get(name, ()))
-
-
-def in_memory(name: str, events: str = EVENTS, calls: str = CALLS, **metadata: Any) -> ReadSentences:
-    """Read why a field of Memory is null."""
-    return of("memory", name, draw(calls, *memory(events), **metadata))
-
-
-def live(name: str, at: int, events: str = EVENTS) -> ReadSentences:
-    """Read why a field of the live memory of a GPU at `at` us is null."""
-    return of("memory/live", name, draw(CALLS, *memory(events)), device="GPU0", at=at * 1000)
-
-
-NO_TOTALS = EVENTS.replace("1512  4096", "- -")
-CPU_EVENTS = "90 CPU a 64 64 0\n95 CPU b 64 128 0"
 
 
 def limited() -> Trace:
@@ -108,18 +95,6 @@ def replayed(called: bool) -> Trace:
     )
 
 
-def without(column: int) -> str:
-    """Return the memory events without a column: 2 addresses, 4 and 5 totals."""
-    lines = []
-    for line in EVENTS.strip().splitlines():
-        parts = line.split()
-        parts[column] = "-"
-        if column == 4:
-            parts[5] = "-"
-        lines.append(" ".join(parts))
-    return "\n".join(lines)
-
-
 HOOK = "host user_annotation [pl][profile]run_training_batch 0 50"
 PL_MODULE = "host user_annotation [pl][module]torch.nn.modules.linear.Linear:~layer 5 20"
 CARD = {"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "ts": 0, "args": {"name": "/device:HPU:0"}}
@@ -144,7 +119,49 @@ def compared(name: str, base: Trace, candidate: Trace) -> ReadSentences:
     return lambda: plain(build_diff(TracePair((base,), (candidate,)), DiffParams()).reasons.get(name, ()))
 
 
+def copied(name: str) -> ReadSentences:
+    """Read why a copy of this name has no limit in Roofline."""
+    dims = {"dims": [[1000, 1000], [1000, 1000]], "types": ["float", "float"]}
+    copy = kernel(name, 20, 80, 1, cat="gpu_memcpy", bytes=4_000_000)
+    trace = read([operator("aten::copy_", 0, 50, **dims), launch(10, 1), copy], deviceProperties=[H100])
+    return lambda: ask(trace, "roofline")["rows"][0]["reason"] or ""
+
+
+def sized(size: str) -> ReadSentences:
+    """Read why the bytes of a convolution's backward are unknown, with or without the size of its input."""
+    shapes = [[], [2, 4, 8, 8], [4, 3, 3, 3]]
+    name = "aten::cudnn_convolution_backward_input"
+    return lambda: formula_cost(name, shapes, [LIST, FLOAT, FLOAT], [size, "", ""]).reason or ""
+
+
 CLAIMS = {
+    "analyses/roofline/summary.py": [
+        Claim(
+            "it copies to or from the host, so device memory isn't its limit",
+            "it copies to or from the host, so device memory isn't its limit",
+            copied("Memcpy HtoD (Pageable -> Device)"),
+            "it copies on the device",
+            copied("Memcpy DtoD (Device -> Device)"),
+        ),
+    ],
+    "model/costs/formulas/convolution.py": [
+        Claim(
+            "the shape of its result is not recorded",
+            "the shape of its result is not recorded",
+            sized(""),
+            "it is",
+            sized("[2, 3, 8, 8]"),
+        ),
+    ],
+    "analyses/roofline/speeds.py": [
+        Claim(
+            "no input shapes were recorded, so FLOPs and bytes are unknown ({})",
+            "no input shapes were recorded, so FLOPs and bytes are unknown",
+            lambda: missing_work_reason(draw("\n".join((MM, LAUNCH, KERNEL)))) or "",
+            "they were",
+            lambda: missing_work_reason(product(80)) or "",
+        ),
+    ],
     "views/overview/recorded.py": [
         Claim(
             "no steps in this trace, so it's shown as one: {}",
@@ -332,115 +349,6 @@ CLAIMS = {
             field("modules", "module_id", FRAME, f"{MODULE} Python module id=0", MM),
         ),
     ],
-    "views/memory/words.py": [
-        Claim(
-            "the file does not describe the device (`deviceProperties`)",
-            r"the file does not describe the device \(`deviceProperties`\)",
-            in_memory("capacity_bytes"),
-            "it does",
-            in_memory("capacity_bytes", **GPU),
-        ),
-        Claim(
-            "the capacity of host memory is not recorded",
-            "the capacity of host memory is not recorded",
-            in_memory("capacity_bytes", CPU_EVENTS),
-            "memory is on the device alone",
-            in_memory("capacity_bytes", "20 GPU0 a 512 1512 4096", **GPU),
-        ),
-        Claim(
-            "the file has no totals (PyTorch before 1.10)",
-            "the file has no totals",
-            in_memory("peak_allocated", without(4)),
-            "it has",
-            in_memory("peak_allocated"),
-        ),
-        Claim(
-            "change since the start of the trace; totals were not recorded",
-            "change since the start of the trace; totals were not recorded",
-            in_memory("curve", without(4)),
-            "they were",
-            in_memory("curve"),
-        ),
-        Claim(
-            "no reserved memory was recorded; the CPU allocator reserves none",
-            "no reserved memory was recorded",
-            in_memory("fragmentation", CPU_EVENTS),
-            "a GPU's allocator reserves some",
-            in_memory("fragmentation"),
-        ),
-        Claim(
-            "the file has no addresses (PyTorch before 1.10)",
-            r"the file has no addresses \(PyTorch before 1\.10\)$",
-            in_memory("unreleased", without(2)),
-            "it has",
-            in_memory("unreleased"),
-        ),
-        Claim(
-            "the file has no addresses (PyTorch before 1.10), so allocations and releases can't be matched",
-            "the file has no addresses .*, so allocations and releases can't be matched",
-            in_memory("growth", without(2), STEPS),
-            "it has",
-            in_memory("growth", EVENTS, STEPS),
-        ),
-        Claim(
-            "no call stacks were recorded ({})",
-            "no call stacks were recorded",
-            in_memory("stacks", calls=STEPS),
-            "frames are",
-            in_memory("stacks"),
-        ),
-        Claim(
-            "no nn.Module was recorded ({})",
-            "no nn.Module was recorded",
-            in_memory("modules", calls=STEPS),
-            "one is",
-            in_memory("modules"),
-        ),
-        Claim(
-            "no steps were recorded ({})",
-            "no steps were recorded",
-            in_memory("growth", calls=MM),
-            "five are",
-            in_memory("growth", calls=STEPS),
-        ),
-        Claim(
-            "growth needs {} {}s; this trace has {}",
-            "growth needs 4 steps; this trace has 3",
-            of("memory", "growth", steps_that_leave(300, 300, 300)),
-            "it has four",
-            of("memory", "growth", steps_that_leave(300, 300, 300, 300)),
-        ),
-        Claim(
-            "the first memory events of a device have no totals",
-            "the first memory events of a device have no totals",
-            in_memory("growth", "20 GPU0 a 512 - -\n30 GPU0 b 100 1612 4096", STEPS),
-            "they have",
-            in_memory("growth", "20 GPU0 a 512 1512 4096\n30 GPU0 b 100 1612 4096", STEPS),
-        ),
-    ],
-    "views/memory/tables.py": [
-        Claim(
-            "the file has no totals (PyTorch before 1.10)",
-            "the file has no totals",
-            live("allocated_bytes", 100, without(4)),
-            "it has",
-            live("allocated_bytes", 100),
-        ),
-        Claim(
-            "the recorded total is missing here, or less than the live blocks",
-            "the recorded total is missing here, or less than the live blocks",
-            live("older_bytes", 40, "20 GPU0 a 512 512 4096\n30 GPU0 b 100 200 4096"),
-            "it is as much",
-            live("older_bytes", 40, "20 GPU0 a 512 512 4096\n30 GPU0 b 100 612 4096"),
-        ),
-        Claim(
-            "nothing was recorded before the device's first memory event",
-            "nothing was recorded before the device's first memory event",
-            live("allocated_bytes", 10),
-            "it is at that event",
-            live("allocated_bytes", 20),
-        ),
-    ],
     "views/roofline/build.py": [
         Claim(
             "no device work matches",
@@ -521,7 +429,7 @@ CLAIMS = {
         Claim(
             "at least one file has no memory totals, which PyTorch records since 1.10",
             "at least one file has no memory totals",
-            compared("memory", three_steps(), draw(CALLS, *memory(without(4)))),
+            compared("memory", three_steps(), draw(CALLS, *memory("20 GPU0 a 512 - -"))),
             "all have them",
             compared("memory", three_steps(), three_steps()),
         ),
