@@ -11,7 +11,17 @@ from tests.support.random_jobs.judge import judge_sentence, missed_causes
 from tests.support.random_jobs.plan import JobPlan
 from tests.support.random_jobs.rules import Context
 from tests.support.random_jobs.truth import JobTruth
-from tests.support.simulation.simulator import Action, Collective, Delay, Simulation, ddp, pipeline
+from tests.support.simulation.simulator import (
+    Action,
+    Call,
+    Collective,
+    Delay,
+    SimulatedKernel,
+    Simulation,
+    Sync,
+    ddp,
+    pipeline,
+)
 
 
 def truth_of(
@@ -70,3 +80,16 @@ def test_a_stage_alone_saves_less_than_the_job_with_faster_kernels(saved: str, i
     truth = truth_of(pipeline(2, 2), [])
     sentence = f"Kernels twice as fast would save {saved}."
     assert (judge_sentence(sentence, Context(truth, 1)) is None) == is_true
+
+
+@pytest.mark.parametrize(("saved", "is_true"), [("1.02 ms", True), ("0.7 ms", False)])
+def test_memory_is_freed_only_after_a_collective_so_faster_kernels_save_less(saved: str, is_true: bool) -> None:
+    """Kernels take 3 ms beside a collective of 2 ms, for which `cudaFree` waits, too: 1 of 1.5 ms is saved."""
+    program: list[Action] = [
+        Collective("allreduce", (0, 1), "0", 2000),
+        SimulatedKernel("gemm", 3000),
+        Call("cudaFree", 1100, waits=True),
+        Sync(),
+    ]
+    sentence = f"Kernels twice as fast would save at most {saved}."
+    assert (judge_sentence(sentence, Context(truth_of([program] * 2, ()), 0)) is None) == is_true

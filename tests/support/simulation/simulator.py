@@ -80,7 +80,10 @@ class Sync:
 
 @dataclass(frozen=True)
 class Call:
-    """A runtime call that takes `us`, after it has waited for the compute streams if it `waits`."""
+    """A runtime call that takes `us`, after it has waited for all that was launched if it `waits`.
+
+    As `cudaFree` does: it returns once every stream of the device is done, those of collectives included.
+    """
 
     name: str
     us: float
@@ -240,7 +243,12 @@ class Simulation:
                     pending = []
                 elif isinstance(action, Call):
                     begin_call = host
-                    host = (max(host, compute, second) if action.waits else host) + action.us * variation
+                    if action.waits:
+                        for launched in pending:
+                            yield launched
+                            host = max(host, self._ends[launched])
+                        host = max(host, compute, second)
+                    host += action.us * variation
                     spans.append(RecordedSpan("call", action.name, begin_call, host))
                 elif isinstance(action, Copy):
                     start = max(host + 3, compute)
