@@ -171,6 +171,18 @@ def test_ranks_that_wait_for_each_other_in_turn_are_not_balanced(missing: int | 
     assert text is not None and float(text[1]) == pytest.approx(simulation.cost_us() / 1000, rel=0.1)
 
 
+@pytest.mark.parametrize("jitter", [0.0, 0.01])
+def test_stages_of_a_pipeline_that_stall_in_other_steps_than_the_last_one_are_not_balanced(jitter: float) -> None:
+    """The job is as late by the stalls of the first stage alone, whose windows no other rank has."""
+    delays = [Delay("loading", stage, us=3000, steps=(2,) if stage == 3 else (0, 4)) for stage in range(4)]
+    simulation = Simulation(simulated_pipeline(4), steps=6, delays=delays, jitter=jitter, syncs=True)
+    text = re.match(
+        r"No rank is a clear straggler, but .* cost (\S+) ms per step\.",
+        sentences(build(simulation.run().members(), NoParams())),
+    )
+    assert text is not None and float(text[1]) == pytest.approx(simulation.cost_us() / 1000, rel=0.1)
+
+
 @pytest.mark.parametrize(
     "late",
     [

@@ -18,12 +18,11 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
+from torch_tb_profiler.analyses.distributed.late_at_times import without_lateness_at_times
 from torch_tb_profiler.analyses.distributed.late_once import (
     MIN_STEPS,
-    excess_by_step,
     is_in_most_steps,
     judged_steps,
-    sums_by_step,
     typical_job_steps,
     without_odd_steps,
 )
@@ -35,7 +34,7 @@ from torch_tb_profiler.analyses.distributed.uneven_work import even_split
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, work_windows
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, group, positions_by_value
-from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number, median, sums_by_number
+from torch_tb_profiler.base.arrays import highest_by_number, median, sums_by_number
 from torch_tb_profiler.base.beside import start_beside
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64
 
@@ -48,9 +47,6 @@ MAX_SET_SIZE = 8
 MIN_HOST_EXCESS_RATIO, MIN_LATE_HOST_SHARE = 0.5, 0.75
 """The ranks of a host are late together if at least this share of them works longer than is typical, each by more
 than this ratio of the host's largest excess."""
-
-MIN_LATE_SHARE = 0.05
-"""A rank is late in a step if it works longer than is typical by more than this share of its work."""
 
 _MIN_HELD_UP_SHARE = 0.5
 """A rank is held up by another if, without it, it would arrive earlier by at least this share of its lateness."""
@@ -145,7 +141,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
         saving[:, column] = np.maximum(_beyond_others(similar, _collectives_of(job, matching, [rank])), 0)
     saving[:, -2], saving[:, -1] = absent, _absent_limit(matching, split)
     saving[_in_odd_steps(job, matching, split)] = 0
-    never_late = _without_lateness_at_times(job, all_work)
+    never_late = without_lateness_at_times(job, all_work)
     network = replayed_job()
     savings = start_beside(lambda: (_saving(network, never_late), _saving(network, even_split(job, work))))
     result = network.replay(ReplayScenarios(typical, saving), work)
@@ -225,28 +221,6 @@ def _saving(network: JobReplay, work: WorkWindows) -> float:
     """Return the ns that the job would be done earlier if all ranks worked as long as is typical of them."""
     result = network.replay(ReplayScenarios(np.ones((network.ranks, 1), np.bool_)), work)
     return max(float(result.earlier.max(initial=0.0)), 0.0)
-
-
-def _without_lateness_at_times(job: DistributedJob, work: WorkWindows) -> WorkWindows:
-    """Return the windows such that what is typical lacks what a rank works longer in steps in which it is late.
-
-    It is compared with the rank that works shortest in the window, as most ranks may be late at once. What it
-    works longer in every step isn't lateness at times.
-    """
-    member, step = (select(column, work.rows) for column in (job.table.member, job.table.step))
-    shortest = lowest_by_number(work.window, work.work, int(work.window.max(initial=-1)) + 1)
-    longer = msgspec.structs.replace(work, typical=shortest[work.window])
-    excess = excess_by_step(job, longer)
-    counted = typical_job_steps(job)[:-1]
-    late = np.maximum(excess - excess[:, counted].min(axis=1, initial=np.inf, keepdims=True), 0)
-    length = sums_by_step(job, work, work.work)
-    late[(late <= MIN_LATE_SHARE * length[:, :-1]) | ~counted] = 0
-    ratio = np.zeros_like(length)
-    ratio[:, :-1] = np.divide(late, excess, out=np.zeros_like(late), where=excess > 0)
-    typical = ratio[member, step]
-    typical *= longer.excess
-    np.subtract(work.work, typical, out=typical)
-    return msgspec.structs.replace(work, typical=typical.astype(np.int64))
 
 
 def _cost_to_others(earlier: Float64, members: Sequence[int]) -> float:
