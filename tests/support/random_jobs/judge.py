@@ -182,7 +182,7 @@ def _silent(plan: JobPlan, texts: list[tuple[str, int, str]]) -> Iterator[Claim]
     surfaces = dict.fromkeys(surface for surface, *_ in texts if surface in _COUNTING_SURFACES)
     for surface in surfaces if plan.missing else ():
         said = " ".join(text for each, _, text in texts if each == surface)
-        if not re.search(rf"\b{len(plan.present)} of {plan.ranks} ranks|Only rank \d+ was found", said):
+        if not re.search(rf"\b{len(plan.present)} of {plan.ranks} ranks|Only rank \d+ was read", said):
             yield Claim(plan.seed, surface, plan.present[0], said, "it doesn't say how many ranks were compared")
 
 

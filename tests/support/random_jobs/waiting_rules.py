@@ -208,7 +208,7 @@ WAITING_RULES: tuple[tuple[str, Check], ...] = (
         _judge_coverage,
     ),
     (
-        r"Only \d+ of \d+ ranks were found, too few to name a straggler\.|Only rank \d+ was found\.|"
+        r"Only \d+ of \d+ ranks were read, too few to name a straggler\.|Only rank \d+ was read\.|"
         r"Add the other .*",
         nothing_else,
     ),

@@ -158,7 +158,7 @@ def test_without_waiting_communication_is_the_networks() -> None:
 def test_until_all_are_read_and_where_nobody_can_tell_the_answer_is_that_of_the_rank_alone() -> None:
     job = Simulation(ddp(4), delays=[Delay("host", 2, us=30_000)], syncs=True).run()
     alone, beside = answers(job, 0, only=[0])
-    assert structs.replace(beside, beside=()) == alone and "Only rank 0 was found" in plain(beside.beside)
+    assert structs.replace(beside, beside=()) == alone and "Only rank 0 was read" in plain(beside.beside)
     assert build_beside_ranks(alone, "nobody", Members(job.members()), ALL).communication is None
 
 

@@ -83,7 +83,7 @@ def test_where_one_rank_of_several_was_read_nothing_is_said_of_the_path_of_all()
     broken = Member[RankPath]("rank1", 1, "1", "failed", "the file is cut off", None)
     payload = build(Members([*job(LATE), broken]), JobPathParams())
     assert payload.headline == () and payload.ranks[0].path_ns == payload.duration_ns
-    assert plain(payload.explanation).startswith("Only rank 0 was found.")
+    assert plain(payload.explanation).startswith("Only rank 0 was read.")
     assert answer(LATE).headline != ()
 
 

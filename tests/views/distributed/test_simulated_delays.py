@@ -395,7 +395,7 @@ def test_with_two_of_many_ranks_nobody_is_named_for_the_whole_job() -> None:
     payload = build(simulation.run().members(only=[0, 1]), NoParams())
     assert (payload.verdict.kind, payload.verdict.rank) == ("unknown", None)
     assert sentences(payload).startswith(
-        "Only 2 of 128 ranks were found, too few to name a straggler. "
+        "Only 2 of 128 ranks were read, too few to name a straggler. "
         "Of the ranks that were found, rank 1 costs the others most: "
     )
 

@@ -57,7 +57,7 @@ def test_stragglers_are_at_most_a_quarter_of_the_ranks_or_one(ranks: int, late: 
 def test_with_less_than_half_of_the_ranks_nobody_is_named(here: int, few: bool) -> None:
     job = Simulation(simulated_ddp(8), delays=[Delay("host", 1, us=5000)]).run()
     payload = build(job.members(only=list(range(here))), NoParams())
-    assert sentences(payload).startswith(f"Only {here} of 8 ranks were found") == few
+    assert sentences(payload).startswith(f"Only {here} of 8 ranks were read") == few
     assert (payload.verdict.rank is None) == few
 
 

@@ -117,7 +117,7 @@ def test_sizes_on_ascend_are_no_matter_of_a_newer_pytorch() -> None:
 def test_a_rank_alone_is_named() -> None:
     payload = build_payload(Job(4, ddp(4)).members(only=[1]))
     assert (
-        plain(payload.headline) == "Only rank 1 was found. Add the other ranks' traces to see who waits for whom."
+        plain(payload.headline) == "Only rank 1 was read. Add the other ranks' traces to see who waits for whom."
     )
     assert links(payload.headline) == {"rank 1": "trace?worker=host0_1001"}
     assert plain(payload.explanation) == "1 of 4 ranks was compared; the traces of ranks 0, 2, 3 are missing."

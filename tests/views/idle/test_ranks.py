@@ -107,7 +107,7 @@ def test_two_late_ranks_share_the_waiting_by_who_comes_last() -> None:
 
 def test_what_cannot_be_known_is_null_with_its_reason() -> None:
     job = Simulation(ddp(8), delays=[LATE], jitter=0.02).run()
-    assert "Only rank 0 was found" in plain(reason(answer(job, 0, only=[0])))
+    assert "Only rank 0 was read" in plain(reason(answer(job, 0, only=[0])))
     stream = build(job.trace(0), ALL).streams[0].stream
     assert "not for a single stream" in plain(reason(answer(job, 0, IdleParams(stream=stream))))
     own = build(job.trace(0), ALL)

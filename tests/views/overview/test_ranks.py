@@ -113,7 +113,7 @@ def test_a_file_without_the_others_says_what_it_says_alone_and_why() -> None:
     job = Simulation(ddp(8), delays=[LATE], jitter=0.02).run()
     own, payload = both(job, 0, only=[0])
     assert payload == replace(own, beside=payload.beside, health=payload.health)
-    assert plain(payload.beside).startswith("Only rank 0 was found")
+    assert plain(payload.beside).startswith("Only rank 0 was read")
     assert payload.health[-1].message == "1 of 8 ranks was compared; the traces of ranks 1-7 are missing"
 
 

@@ -274,12 +274,12 @@ def _unknown_sentence(members: Members[RankSummary], verdict: StragglerVerdict) 
         return text("No {rank} of this job can be compared.", rank=Phrase("rank", RANKS_TABLE))
     if verdict.reason == "alone":
         return text(
-            "Only {rank} was found. Add the other ranks' traces to see who waits for whom.",
+            "Only {rank} was read. Add the other ranks' traces to see who waits for whom.",
             rank=rank_names(comparison.sources, capital=False),
         )
     if verdict.reason == "few":
         return text(
-            "Only {count} of {all} were found, too few to name a straggler.",
+            "Only {count} of {all} were read, too few to name a straggler.",
             count=Phrase(_compared_count(members), RANKS_TABLE),
             all=plural(members_coverage(members).expected, "rank"),
         )
