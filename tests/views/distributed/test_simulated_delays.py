@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from tests.support.simulation.simulator import (
     Sync,
     ddp,
     fsdp,
+    on_two_devices,
     pipeline,
     tensor_and_data_parallel,
 )
@@ -168,6 +170,49 @@ def test_the_only_stage_of_its_kind_is_compared_over_the_entire_step() -> None:
     kernels = next(row for row in payload.meanwhile[0].categories if row.name == "kernel")
     assert kernels.median_ns is not None
     assert kernels.time_ns / kernels.median_ns == pytest.approx(1.6, abs=0.02)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_slower_device_is_the_cause_although_a_second_device_computes_while_others_wait(seed: int) -> None:
+    """Kernels of both devices together take little longer, as the second one works in any case."""
+    dice = random.Random(seed)
+    rank, factor, share = dice.randrange(4), dice.uniform(1.1, 1.3), dice.uniform(0.85, 1.0)
+    program = on_two_devices(_distinct(ddp(4, dice.randint(1, 3), overlap=False)[0]), share, waits=False)
+    delay = Delay("device", rank, factor=factor)
+    payload = view(Simulation([program] * 4, delays=[delay], jitter=0.01, seed=seed, syncs=True))
+    assert (payload.verdict.rank, payload.verdict.cause) == (rank, "slower_device")
+    ratio = float(sentences(payload).partition("kernels take ")[2].partition(" ×")[0])
+    assert ratio == pytest.approx(factor, abs=0.02)
+
+
+def _distinct(program: Sequence[Action]) -> list[Action]:
+    """Return a program whose kernels differ in their names."""
+    return [
+        replace(each, name=f"{each.name}_{number}") if isinstance(each, SimulatedKernel) else each
+        for number, each in enumerate(program)
+    ]
+
+
+def test_the_host_is_the_cause_although_a_second_device_computes_meanwhile() -> None:
+    """The host is late between kernels of the first device, as long as one kernel of the second device takes."""
+
+    def program(us: float) -> list[Action]:
+        kernels = [SimulatedKernel("gemm", 1000), SimulatedKernel("sample", 9000, device=1)]
+        reduce = ddp(4)[0][-4:]  # the last bucket, then the optimizer
+        return [*kernels, Host("tokenize", us), SimulatedKernel("gemm", 1000), *reduce]
+
+    payload = view(Simulation([program(6000 if rank == 2 else 1000) for rank in range(4)], jitter=0.01))
+    assert (payload.verdict.rank, payload.verdict.cause) == (2, "host")
+    assert "in tokenize; the median rank's spends" in sentences(payload)
+
+
+def test_what_the_host_takes_longer_is_no_cause_of_slower_devices() -> None:
+    """Kernels of both devices take longer by most of the difference in sum, but by less than half at once."""
+    programs = [on_two_devices(each, 1.0) for each in ddp(4, overlap=False)]
+    delays = [Delay("device", 1, factor=1.25), Delay("host", 1, us=4000)]
+    payload = view(Simulation(programs, delays=delays, jitter=0.01, syncs=True))
+    assert (payload.verdict.rank, payload.verdict.cause) == (1, "host")
+    assert "in prepare_batch; the median rank's spends" in sentences(payload)
 
 
 def test_stages_of_a_pipeline_with_slower_devices_are_not_balanced() -> None:

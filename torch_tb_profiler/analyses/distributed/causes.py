@@ -174,12 +174,15 @@ def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> 
 def _is_on_device(activity: StragglerActivity) -> bool:
     """Return whether kernels make up most of what a rank works longer.
 
-    Beside a second device that computes meanwhile, no category takes longer, but one of its kernels may.
+    While this device of the median rank waits for the late rank, another one may compute, which counts as kernels
+    there, too. So the category grows by less than kernels take longer, or not at all, and no other category grows
+    instead: what those leave of the difference is the device's if its kernels take that much longer.
     """
     least = MIN_DEVICE_SHARE * activity.excess
-    if any(category.excess > MIN_NAMED_SHARE * activity.excess for category in activity.categories):
-        return any(category.excess >= least for category in activity.categories if category.name == "kernel")
-    return bool(activity.kernels) and activity.kernels[0].excess >= least
+    on_device = sum(category.excess for category in activity.categories if category.name == "kernel")
+    elsewhere = sum(category.excess for category in activity.categories if category.name != "kernel")
+    longer = sum(kernel.excess for kernel in activity.kernels if kernel.excess > 0)
+    return on_device >= least or min(activity.excess - elsewhere, longer) >= least
 
 
 def find_slower_devices(job: DistributedJob) -> SlowerDevices | None:
