@@ -60,6 +60,6 @@ def test_what_a_stage_does_longer_in_every_step_is_no_lateness_at_times(rank: in
 
 
 def _check_nobody_is_late(simulation: Simulation) -> None:
-    simulation = replace(simulation, steps=6, jitter=0.01, syncs=True)
-    assert simulation.cost_us() > 200
-    assert _cost_at_times(simulation) < 100
+    simulation = replace(simulation, steps=6, syncs=True)
+    assert simulation.cost_us() > 1000
+    assert _cost_at_times(simulation) == 0
