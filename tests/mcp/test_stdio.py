@@ -33,6 +33,9 @@ def ask(
     # Here, because the SDK takes over a second to import, and each process of a run imports every test.
     from mcp import Client, StdioServerParameters, stdio_client
 
+    # The SDK's own default is what `sys.stderr` was at its import: that of a test which captures it has no file.
+    errors = sys.__stderr__
+    assert errors is not None
     command, *before = program
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 
@@ -40,7 +43,7 @@ def ask(
         server = StdioServerParameters(command=command, args=[*before, *arguments], env=environment)
         answers = []
         with anyio.fail_after(PATIENCE):
-            async with Client(stdio_client(server)) as client:
+            async with Client(stdio_client(server, errlog=errors)) as client:
                 offered = [tool.name for tool in (await client.list_tools()).tools]
                 for name, given in questions:
                     result = await client.call_tool(name, given)
