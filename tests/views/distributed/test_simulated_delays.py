@@ -185,6 +185,35 @@ def test_a_slower_device_is_the_cause_although_a_second_device_computes_while_ot
     assert ratio == pytest.approx(factor, abs=0.02)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_extra_work_is_the_cause_although_a_second_device_gets_on_with_other_kernels_meanwhile(seed: int) -> None:
+    """What the second device runs before the late collective isn't more in sum, but earlier than elsewhere."""
+    dice = random.Random(seed)
+    scale, share, us = dice.uniform(2, 3), dice.uniform(0.96, 1.0), dice.uniform(1000, 1800)
+    rank = dice.randrange(3)
+    scaled = [
+        replace(each, us=scale * each.us) if isinstance(each, SimulatedKernel) else each for each in fsdp(3)[0]
+    ]
+    program = on_two_devices(scaled, share, waits=False)
+    delay = Delay("work", rank, us=us)
+    payload = view(Simulation([program] * 3, steps=8, delays=[delay], jitter=0.02, seed=seed, syncs=True))
+    assert (payload.verdict.rank, payload.verdict.cause) == (rank, "more_work")
+    assert "per step in extra_expert; the median rank's spends less." in sentences(payload)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_rank_runs_before_a_collective_and_others_after_it_is_the_cause(seed: int) -> None:
+    """All run the same kernels in each step, but the rank runs one of them too early: the others wait for it."""
+    rank = random.Random(seed).randrange(4)
+    first, later = SimulatedKernel("gemm", 3000), SimulatedKernel("sample", 2000)
+    reduce = ddp(4)[0][-4:]  # the last bucket, then the optimizer
+    early, late = [first, later, *reduce[:-2], *reduce], [first, *reduce[:-2], later, *reduce]
+    programs = [early if each == rank else late for each in range(4)]
+    payload = view(Simulation(programs, jitter=0.01, seed=seed, syncs=True))
+    why = next(row.why for row in payload.stragglers if row.rank == rank)
+    assert plain(why).endswith("ms more in sample")
+
+
 def _distinct(program: Sequence[Action]) -> list[Action]:
     """Return a program whose kernels differ in their names."""
     return [

@@ -21,12 +21,15 @@ from torch_tb_profiler.analyses.distributed.waiting import Arrivals, WaitingSpli
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, windows_of_ranks
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
 from torch_tb_profiler.analyses.shared.grouping import group, positions_by_value
-from torch_tb_profiler.base.arrays import distinct_numbers, sums_by_number
+from torch_tb_profiler.base.arrays import distinct_numbers, median, sums_by_number
 from torch_tb_profiler.base.intervals import covered_time, merge, merge_by_owner
 from torch_tb_profiler.model.trace import NO_CODE, Int64
 
 EXCESS_COVERAGE = 0.95
 """Share of a rank's extra time that the reported windows must cover."""
+
+MAX_SHIFTED_SHARE = 0.5
+"""A kernel takes longer if the rank runs at least this share of the difference beyond others in entire steps."""
 
 _COMMUNICATION = CATEGORIES.index("communication")
 
@@ -135,17 +138,19 @@ class RankTime(msgspec.Struct, frozen=True):
     time    ns on the straggler
     median  ns on the median rank, None if it isn't among that rank's largest in every window
     most    ns on the median rank at most
+    shifted  most of the difference is time that other ranks spend in other windows of the same steps
     """
 
     name: str
     time: int
     median: int | None
     most: int
+    shifted: bool = False
 
     @property
     def excess(self) -> int:
         """Return the ns that the straggler spends more than the median rank, at least."""
-        return self.time - self.most
+        return 0 if self.shifted else self.time - self.most
 
 
 class StragglerActivity(msgspec.Struct, frozen=True):
@@ -200,9 +205,11 @@ def _rank_activity(
     chosen = mine[largest]
     if len(chosen) == 0:
         return None
-    straggler, median = _ActivitySums(comparison.job, details), _ActivitySums(comparison.job, details)
+    straggler, typical = _ActivitySums(comparison.job, details), _ActivitySums(comparison.job, details)
+    counterparts: set[int] = set()
     for mine, others in windows.pairs(chosen):
-        for sums, positions in ((straggler, mine), (median, others)):
+        counterparts.update(distinct_numbers(select(table.member, work.rows[others])))
+        for sums, positions in ((straggler, mine), (typical, others)):
             for i in positions.tolist():
                 sums.add(int(work.rows[i]), int(work.work[i]))
 
@@ -214,19 +221,22 @@ def _rank_activity(
         known = _kernel_limit(comparison.sources[other].summary, name)
         return code_limit(other, name) if known is None else known
 
-    categories = zip(CATEGORIES, straggler.categories.tolist(), median.categories.tolist(), strict=True)
+    kernels = _by_excess(straggler.kernels, typical.kernels, kernel_limit)
+    entire = _KernelsOfSteps(comparison.job, work, details, chosen, sorted(counterparts))
+    kernels = [msgspec.structs.replace(each, shifted=entire.is_shifted(each)) for each in kernels]
+    categories = zip(CATEGORIES, straggler.categories.tolist(), typical.categories.tolist(), strict=True)
     return StragglerActivity(
         member=member,
         collectives=len(chosen),
         steps=len(np.unique(table.step[work.rows[chosen]])),
         latest=int(comparison.matching.instance[work.rows[chosen[0]]]),
         busy=straggler.total,
-        median_busy=median.total,
+        median_busy=typical.total,
         excess=int(excess[largest].sum()),
-        categories=[RankTime(name, time, typical, typical) for name, time, typical in categories],
-        host=_by_excess(straggler.host, median.host, code_limit),
-        frames=_by_excess(straggler.frames, median.frames, code_limit),
-        kernels=_by_excess(straggler.kernels, median.kernels, kernel_limit),
+        categories=[RankTime(name, time, other, other) for name, time, other in categories],
+        host=_by_excess(straggler.host, typical.host, code_limit),
+        frames=_by_excess(straggler.frames, typical.frames, code_limit),
+        kernels=sorted(kernels, key=lambda row: -row.excess),
         short_names=details.of_rank(member).short_names,
     )
 
@@ -297,6 +307,52 @@ class _ComparedWindows:
             return mine, np.empty(0, np.int64)
         middle = others[np.argsort(totals[others], kind="stable")[(len(others) - 1) // 2]]
         return mine, inside[self._member[inside] == numbers[middle]]
+
+
+class _KernelsOfSteps:
+    """Kernels in all windows of the steps in which a rank is late, there and on ranks with the same windows.
+
+    While one device or stream works longer before a collective, another one gets on with kernels that other ranks
+    run in later windows. They are a consequence of being late, and no cause.
+    """
+
+    def __init__(
+        self, job: DistributedJob, work: WorkWindows, details: RankDetailsCache, late: Int64, others: Sequence[int]
+    ) -> None:
+        self._job, self._details = job, details
+        rows, steps = work.rows, np.unique(job.table.step[work.rows[late]])
+        mine = windows_of_ranks(job, work, [int(job.table.member[rows[late[0]]])])
+        mine = mine[np.isin(select(job.table.step, rows[mine]), steps)]
+        mine = mine[np.argsort(work.window[mine])]
+        self._mine, self._others = rows[mine], list[tuple[Int64, int]]()
+        for other in others:
+            theirs = windows_of_ranks(job, work, [other])
+            theirs = theirs[np.isin(work.window[theirs], work.window[mine])]
+            if len(theirs) == len(mine):
+                theirs = theirs[np.argsort(work.window[theirs])]
+                longer = int(np.maximum(work.work[theirs] - work.work[mine], 0).sum())
+                self._others.append((rows[theirs], longer))
+
+    def is_shifted(self, kernel: RankTime) -> bool:
+        """Return whether the rank runs less than half of a difference beyond what others run in these steps.
+
+        In windows in which another rank works longer, that may be in the kernel: it is late in turn, or runs later
+        what this one runs first.
+        """
+        if not self._others or kernel.excess <= 0:
+            return False
+        typical = median([self._times(rows, kernel.name)[0] - longer for rows, longer in self._others])
+        time, unlisted = self._times(self._mine, kernel.name)
+        return time + unlisted - typical < MAX_SHIFTED_SHARE * kernel.excess
+
+    def _times(self, rows: Int64, name: str) -> tuple[int, int]:
+        """Return the ns of a kernel in windows that list it, and the most that it can take in the others."""
+        details = self._details.of_rank(int(self._job.table.member[rows[0]]))
+        cells = details.table()[self._job.table.row[rows]]
+        codes, times = cells["kernels"], cells["kernel_ns"]
+        listed = codes == (details.names.index(name) if name in details.names else len(details.names))
+        full = (codes[:, -1] != NO_CODE) & ~listed.any(axis=1)
+        return int(times[listed].sum()), int(times[full, -1].sum())
 
 
 class _NameSums:
