@@ -1,6 +1,6 @@
 """How long it takes until all ranks of a job are compared, and how much memory, by number and size of ranks.
 
-    python -m benchmarks.distributed --folder /tmp/benchmark --ranks 4 16 64 --megabytes 100
+    python -m benchmarks.distributed --folder build/benchmark --ranks 4 16 64 --megabytes 100
 
 The traces are `samples/ddp` grown to the wanted size, one for each rank; all ranks do the same. *Again*: a second
 start, when the cache holds what the ranks were reduced to.

@@ -2,7 +2,7 @@
 
 To its first page, that is; what the rest takes is printed below each table.
 
-    python benchmarks/load.py --folder /tmp/benchmark --rounds 5
+    python benchmarks/load.py --folder build/benchmark --rounds 5
 
 First it says whether the native reader takes part.
 

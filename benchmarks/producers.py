@@ -1,6 +1,6 @@
 """What it takes to open a large database of rocprofv3 and large `.pftrace` of it and of PyTorch.
 
-    python -m benchmarks.producers --folder /tmp/benchmark --megabytes 1000 [--only NAME] [--what "parsed alone"]
+    python -m benchmarks.producers --folder build/benchmark --megabytes 1000 [--only NAME] [--what "parsed alone"]
 
 Each is drawn with the writers of the tests and repeated, every time later and with calls of its own. A step of
 rocprofv3's has 44,000 events.

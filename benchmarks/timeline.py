@@ -1,7 +1,7 @@
 """How quickly the server answers the timeline of a trace of 1 and of 5 million events.
 
     python -m benchmarks.timeline [--events 1000000 5000000] [--rounds 5]
-    python -m benchmarks.timeline --events 1000000 --write /tmp/log/run/worker.pt.trace.json
+    python -m benchmarks.timeline --events 1000000 --write build/log/run/worker.pt.trace.json
 
 The trace is grown in memory from an own sample, so nothing has to be downloaded or kept: launches and kernels are
 added (the sample was recorded without a GPU), then its columns are repeated one after the other in time.

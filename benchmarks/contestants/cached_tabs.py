@@ -1,7 +1,7 @@
 """What the tabs of a cached trace take to open in a server that has just started, and its tables to be filtered.
 
-    python -m benchmarks.timeline --events 5000000 --write /tmp/five/run/worker.pt.trace.json
-    python -m benchmarks.contestants.cached_tabs /tmp/five
+    python -m benchmarks.timeline --events 5000000 --write build/five/run/worker.pt.trace.json
+    python -m benchmarks.contestants.cached_tabs build/five
 
 The trace is read first, and what a server makes ahead is waited for. Printed is a Markdown table with ms of wall
 and of processor time per question. A table is filtered once what that takes has been derived behind its tab (that

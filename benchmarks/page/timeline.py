@@ -1,7 +1,7 @@
 """What the timeline costs the browser: work per frame while one pans and zooms, answers, memory, the first paint.
 
-    python -m benchmarks.timeline --events 1000000 --write /tmp/one/run/worker.pt.trace.json
-    python -m benchmarks.page.timeline /tmp/one [FOLDER ...] [--rounds 3]
+    python -m benchmarks.timeline --events 1000000 --write build/one/run/worker.pt.trace.json
+    python -m benchmarks.page.timeline build/one [FOLDER ...] [--rounds 3]
 
 A real TensorBoard, a Chromium without GPU, the page as it was built. The trace is in the cache and the server has
 just started. Chromium's own tracing says how long the page's main thread worked between two frames, whatever on:

@@ -492,10 +492,6 @@ def false_stragglers(count: int) -> int:
     return named
 
 
-def test_no_rank_of_a_balanced_job_is_named() -> None:
-    assert false_stragglers(20) == 0
-
-
-@pytest.mark.slow
-def test_no_rank_of_two_hundred_balanced_jobs_is_named() -> None:
-    assert false_stragglers(200) == 0
+@pytest.mark.parametrize("jobs", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_no_rank_of_a_balanced_job_is_named(jobs: int) -> None:
+    assert false_stragglers(jobs) == 0

@@ -21,6 +21,7 @@ from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.late_at_times import without_lateness_at_times
 from torch_tb_profiler.analyses.distributed.late_once import (
     MIN_STEPS,
+    count_typical_steps,
     is_in_most_steps,
     judged_steps,
     typical_job_steps,
@@ -146,7 +147,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     savings = start_beside(lambda: (_saving(network, never_late), _saving(network, even_split(job, work))))
     result = network.replay(ReplayScenarios(typical, saving), work)
     at_times, even = savings()
-    steps = _count_typical_steps(job)
+    steps = _median_typical_steps(job)
     earlier = result.earlier / steps
     by_rank = np.zeros(ranks)
     by_rank[replayed] = [
@@ -198,16 +199,13 @@ def faster_network_savings(
     saving = _typical_transfers(job, matching, split)[:, None] * np.array(percents, np.int64) // 100
     nobody = np.zeros((len(job.sources), len(percents)), np.bool_)
     result = JobReplay(job, matching, split, work).replay(ReplayScenarios(nobody, saving), work)
-    earlier = result.earlier / _count_typical_steps(job)
+    earlier = result.earlier / _median_typical_steps(job)
     return [_cost_to_others(each, ()) for each in earlier.T]
 
 
-def _count_typical_steps(job: DistributedJob) -> float:
-    """Return how many steps of most ranks count in a mean step, at least 1."""
-    left_out = {job.steps[code] for code in np.flatnonzero(~typical_job_steps(job)[:-1]).tolist()}
-    names = [source.summary.steps.names for source in job.sources]
-    counts = [max(sum(name not in left_out for name in each) if left_out else len(each), 1) for each in names]
-    return max(median(counts), 1) if counts else 1
+def _median_typical_steps(job: DistributedJob) -> float:
+    """Return how many typical steps of the job its ranks recorded, as a median; at least 1."""
+    return median([count_typical_steps(job, member) for member in range(len(job.sources))]) if job.sources else 1
 
 
 def _excess_by_rank(member: Int32, work: WorkWindows, ranks: int) -> tuple[Int64, Int64]:

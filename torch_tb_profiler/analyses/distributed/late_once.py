@@ -135,8 +135,9 @@ def has_odd_steps(job: DistributedJob) -> bool:
 
 def count_typical_steps(job: DistributedJob, member: int) -> int:
     """Return how many typical steps of the job a rank recorded, at least 1 as a divisor."""
-    counted: dict[str, bool] = dict(zip(job.steps, typical_job_steps(job).tolist(), strict=False))
-    return max(sum(counted[name] for name in job.sources[member].summary.steps.names), 1)
+    names, counted = job.sources[member].summary.steps.names, typical_job_steps(job)[:-1]
+    left_out = {job.steps[code] for code in np.flatnonzero(~counted).tolist()}
+    return max(sum(name not in left_out for name in names) if left_out else len(names), 1)
 
 
 def without_odd_steps(job: DistributedJob, work: WorkWindows) -> WorkWindows:

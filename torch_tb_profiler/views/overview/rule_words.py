@@ -327,8 +327,7 @@ RULE_WORDS = {
         "suggest. Either they wait for another rank, as a stage of a pipeline does for its neighbors, or the "
         "network is slow; add the other ranks' files to the run to see which.",
         f"communication takes more than {LATE_RATIO} times the median of its kind, or moves less than 4 GB/s, "
-        "mostly in kernels that send and receive; this is more than half of the exposed communication and costs "
-        f"{COST}",
+        f"mostly in send and receive kernels; this is over half of the exposed communication and costs {COST}",
         "the link between the ranks is that slow, or was set up in these steps.",
     ),
     ("late_rank", "pipeline"): RuleWords(
