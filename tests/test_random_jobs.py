@@ -34,7 +34,7 @@ from tests.support.simulation.simulator import (
     ddp,
     pipeline,
 )
-from torch_tb_profiler.analyses.distributed import causes, costs, late_once, significance, verdict
+from torch_tb_profiler.analyses.distributed import causes, costs, late_once, significance, suspects
 from torch_tb_profiler.analyses.distributed.comparison import compare_ranks
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
 from torch_tb_profiler.analyses.overview import advice, dominant_frames, host_rules
@@ -372,8 +372,8 @@ class _Coverage:
 
 def _anybody_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat any cost as significant and worth naming."""
-    monkeypatch.setattr(verdict, "MIN_COST_SHARE", 1e-6)
-    monkeypatch.setattr(verdict, "is_significant", lambda *_: True)
+    monkeypatch.setattr(suspects, "MIN_COST_SHARE", 1e-6)
+    monkeypatch.setattr(suspects, "is_significant", lambda *_: True)
 
 
 def _half_the_cost(monkeypatch: pytest.MonkeyPatch) -> None:

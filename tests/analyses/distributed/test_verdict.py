@@ -14,7 +14,7 @@ from torch_tb_profiler.analyses.distributed.causes import find_work_cause
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import StragglerCosts, straggler_costs
 from torch_tb_profiler.analyses.distributed.stragglers import RankTime, StragglerActivity
-from torch_tb_profiler.analyses.distributed.verdict import _longest_working
+from torch_tb_profiler.analyses.distributed.suspects import longest_working
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.members import compare_members, judge_members
 
@@ -82,7 +82,7 @@ def test_a_rank_is_named_if_it_causes_seven_tenths_of_the_total_cost(
     costs = msgspec.structs.replace(
         job_costs, by_rank=np.array([0.0, share * 1e6, 0.0, 0.0]), sets=(), earliest=np.array([1e6, 9e6, 1e6, 1e6])
     )
-    found = _longest_working(costs, min_cost=1.0)
+    found = longest_working(costs, min_cost=1.0)
     assert (found is not None and found.members == (1,)) == named
 
 

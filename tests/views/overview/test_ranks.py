@@ -12,7 +12,8 @@ from tests.support.jobs import ready_member
 from tests.support.simulation.files import RecordedJob
 from tests.support.simulation.simulator import Delay, Host, Simulation, ddp, fsdp, pipeline
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
+from torch_tb_profiler.analyses.distributed.suspects import MIN_COST_SHARE
+from torch_tb_profiler.analyses.distributed.verdict import StragglerVerdict
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.view import Members, NoParams

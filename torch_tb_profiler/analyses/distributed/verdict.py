@@ -15,6 +15,7 @@ from torch_tb_profiler.analyses.distributed.causes import (
     find_slower_devices,
     name_late_once,
 )
+from torch_tb_profiler.analyses.distributed.communication_share import CommunicationShare, communication_share
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import StragglerCosts, Suspect
 from torch_tb_profiler.analyses.distributed.groups import RankCoverage
@@ -23,27 +24,25 @@ from torch_tb_profiler.analyses.distributed.late_once import (
     LateOnce,
     are_typical,
     find_late_once,
-    is_late_in_most_steps,
-    typical_job_steps,
 )
-from torch_tb_profiler.analyses.distributed.matching import has_own_time, ranks_without_times
-from torch_tb_profiler.analyses.distributed.significance import is_significant
-from torch_tb_profiler.analyses.distributed.steps import UnderusedRank, find_underused_rank, step_columns
+from torch_tb_profiler.analyses.distributed.steps import UnderusedRank, find_underused_rank
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler, StragglerActivity
+from torch_tb_profiler.analyses.distributed.suspects import (
+    find_suspect,
+    limit_cost,
+    longest_working,
+    mean_step_duration,
+    min_notable_cost,
+    passes_messages,
+    recurs,
+    uncompared_times,
+)
 from torch_tb_profiler.analyses.distributed.totals import WorkerTotal
 from torch_tb_profiler.analyses.distributed.uneven_work import UnevenWork, find_uneven_work
-from torch_tb_profiler.model.communication.events import POINT_TO_POINT
-from torch_tb_profiler.model.trace import Float64
-
-MIN_COST_SHARE = 0.02
-"""A cost below this share of a step is not worth naming."""
 
 UNCERTAIN_COST_SHARE = 0.1
 """Ranks that may cost at least this share of a step are named as possible stragglers, rather than call the job
 balanced."""
-
-MAJORITY_COST_SHARE = 0.7
-"""Stragglers are the fewest ranks that cost the others at least this share of what all differences cost these."""
 
 MIN_LEADING_SHARE = 0.5
 """Ranks that aren't stragglers are named beside what all differences cost if they cause more than this share."""
@@ -56,24 +55,6 @@ MAX_EXPLAINED_EVENTS = 4
 
 MAX_UNKNOWN_GROUP_SHARE = 0.5
 """With more than this share of operations in unknown groups, it is unknown who communicates with whom."""
-
-
-class CommunicationShare(msgspec.Struct, frozen=True):
-    """What some ranks spend on communication.
-
-    share   share of a typical step, both means over the ranks; of any if they communicate in odd steps only
-    exposed True if only communication not overlapped with computation counts; False without a GPU, as the host's
-            computation goes on while other threads communicate: then all communication counts
-    largest the collective with the most time, None without any; only: there is no other; majority: it has more
-            than half of the time
-    """
-
-    members: list[int]
-    share: float
-    exposed: bool
-    largest: str | None
-    only: bool
-    majority: bool
 
 
 class StragglerVerdict(msgspec.Struct, frozen=True):
@@ -161,10 +142,10 @@ def judge_ranks(
         return StragglerVerdict("unknown", "alone")
     if not comparison.matching.compared.any():
         return StragglerVerdict("unknown", "unmatched")
-    suspect = _find_suspect(comparison, costs)
+    suspect = find_suspect(comparison, costs)
     costliest = rows[0] if rows and rows[0].cost > 0 else None
-    min_cost = _min_notable_cost(comparison)
-    uncompared = _uncompared_times(comparison)
+    min_cost = min_notable_cost(comparison)
+    uncompared = uncompared_times(comparison)
     absent_limit = costs.absent_limit + float(uncompared.max(initial=0.0))
     hidden = not coverage.complete and absent_limit >= min_cost
     missing_cost = absent_limit if hidden else None
@@ -182,13 +163,11 @@ def judge_ranks(
         return StragglerVerdict("unknown", "few", suspect, costliest=costliest, slower_devices=slower)
     if suspect is None and _are_groups_unknown(comparison):
         return StragglerVerdict("unknown", "groups", costliest=costliest)
-    passes_messages = (
-        suspect is not None and suspect.reason == "work" and _passes_messages(comparison, suspect.members)
+    limited_by_messages = (
+        suspect is not None and suspect.reason == "work" and passes_messages(comparison, suspect.members)
     )
-    if suspect is not None and (passes_messages or missing_cost is not None):
-        suspect = _limit_cost(
-            comparison, costs, rows, suspect, uncompared if hidden else np.zeros_like(uncompared)
-        )
+    if suspect is not None and (limited_by_messages or missing_cost is not None):
+        suspect = limit_cost(comparison, costs, rows, suspect, uncompared if hidden else np.zeros_like(uncompared))
     has_limit = suspect is not None and suspect.limit is not None
     if suspect is not None and suspect.limit is not None:
         suspect = msgspec.structs.replace(suspect, cost=suspect.limit)
@@ -214,7 +193,7 @@ def judge_ranks(
     if not (suspect or found.uncertain) and _are_late_in_typical_steps(comparison, once):
         imbalance = _imbalance_beside(costs, costliest, once, min_cost)
     leading = None if imbalance is None else _find_leading(costs, imbalance)
-    can_split = coverage.complete and not passes_messages and len(causes) == len(named)
+    can_split = coverage.complete and not limited_by_messages and len(causes) == len(named)
     can_split = can_split and all(cause.divisible for cause in causes)
     return StragglerVerdict(
         kind="straggler" if suspect else "uncertain" if found.uncertain else "uneven" if differs else "balanced",
@@ -228,40 +207,15 @@ def judge_ranks(
         in_turn=found.in_turn,
         uneven=found.uneven,
         slower_devices=slower_devices,
-        communication=_communication_share(comparison, totals, named),
+        communication=communication_share(comparison, totals, named),
         causes=causes,
         even_split=min(costs.even_split, suspect.cost) if suspect and can_split else None,
         missing_cost=missing_cost,
         once=once,
         underused=underused,
         # A missing rank may be as late: then the others wait as long without the one that is named.
-        cost_is_limit=suspect is not None and (passes_messages or has_limit or not coverage.complete),
+        cost_is_limit=suspect is not None and (limited_by_messages or has_limit or not coverage.complete),
     )
-
-
-def _limit_cost(
-    comparison: RankComparison,
-    costs: StragglerCosts,
-    rows: Sequence[Straggler],
-    suspect: Suspect,
-    hidden_waiting: Float64,
-) -> Suspect:
-    """Return the suspect with the most that it may cost, where the replay can't tell its cost from other waiting.
-
-    hidden_waiting  float64[ranks] ns per step with ranks that aren't compared; what a rank does with one of them
-                    may take long as that one waits for the suspect
-    """
-    waiting = [
-        row.waiting_per_step + float(hidden_waiting[row.member])
-        for row in rows
-        if row.member not in suspect.members
-    ]
-    # Messages that are awaited side by side are as much waiting together, and no step saves more than itself.
-    longest = min(max(waiting, default=0.0), _mean_step_duration(comparison) or np.inf)
-    if suspect.reason == "work":
-        # A step isn't shorter by more than the work that is gone, on whatever path it is.
-        longest = min(longest, float(costs.longer[list(suspect.members)].sum()))
-    return msgspec.structs.replace(suspect, cost=max(suspect.cost, longest))
 
 
 class _Differences(NamedTuple):
@@ -288,10 +242,10 @@ def _find_differences(
     min_cost: float,
 ) -> _Differences:
     """Find who is late once, in turn, or perhaps by chance, and what the differences between all ranks cost."""
-    step_ns = _mean_step_duration(comparison)
+    step_ns = mean_step_duration(comparison)
     once = find_late_once(comparison.job, costs.all_work, step_ns, suspect.members if suspect else ())
-    possible = None if suspect else _longest_working(costs, min_cost)
-    if possible is not None and not _recurs(comparison, costs, possible):
+    possible = None if suspect else longest_working(costs, min_cost)
+    if possible is not None and not recurs(comparison, costs, possible):
         possible = None
     all_differences = max(costs.imbalance, costs.at_times)
     in_turn = None
@@ -349,7 +303,7 @@ def _find_explaining_devices(
 ) -> SlowerDevices | None:
     """Return the ranks whose slower devices explain an imbalance, or that hide behind the `named` ones."""
     in_other_ways = found.in_turn is not None or found.uneven is not None
-    if not in_other_ways and (found.imbalance is not None or found.balanced and _passes_messages(comparison)):
+    if not in_other_ways and (found.imbalance is not None or found.balanced and passes_messages(comparison)):
         return find_slower_devices(comparison.job)
     if any(cause.kind == "slower_device" for cause in causes):
         return _find_more_slower_devices(comparison, named)
@@ -373,74 +327,6 @@ def _find_more_slower_devices(comparison: RankComparison, named: Sequence[Stragg
     return slower if slower is not None and known < {*slower.members} else None
 
 
-def _passes_messages(comparison: RankComparison, members: Sequence[int] | None = None) -> bool:
-    """Return whether most compared operations of these ranks, or of all, are messages."""
-    rows = comparison.split.compared
-    if members is not None:
-        rows = rows & np.isin(comparison.job.table.member, members)
-    return bool(comparison.job.is_named(*POINT_TO_POINT)[rows].mean() > 0.5)
-
-
-def _find_suspect(comparison: RankComparison, costs: StragglerCosts) -> Suspect | None:
-    """Return the few ranks that cause most of the loss, if it is worth naming and significant."""
-    min_cost = _min_notable_cost(comparison)
-    links = [
-        link
-        for link in costs.slow_links
-        if link.cost >= min_cost and 2 * len(link.members) <= len(comparison.sources)
-    ]
-    work = _longest_working(costs, min_cost)
-    significant = work is not None and is_significant(comparison.job, costs.work, work.members)
-    suspects = [
-        *([work] if work and significant and _recurs(comparison, costs, work) else []),
-        *links,
-        *([costs.absent] if costs.absent.cost >= min_cost else []),
-    ]
-    return max(suspects, key=lambda suspect: suspect.cost, default=None)
-
-
-def _recurs(comparison: RankComparison, costs: StragglerCosts, suspect: Suspect) -> bool:
-    return is_late_in_most_steps(comparison.job, costs.work, suspect.members)
-
-
-def _uncompared_times(comparison: RankComparison) -> Float64:
-    """Return float64[ranks]: ns per step that each spends in operations that no other compared rank has."""
-    table, rows = comparison.job.table, np.flatnonzero(~comparison.split.compared & has_own_time(comparison.job))
-    counts = [max(len(source.summary.steps), 1) for source in comparison.sources]
-    exposed = np.bincount(table.member[rows], np.maximum(table.exposed[rows], 0), len(counts))
-    times: Float64 = exposed / np.array(counts)
-    return times
-
-
-def _longest_working(costs: StragglerCosts, min_cost: float) -> Suspect | None:
-    """Return the fewest ranks that cause most of what the differences between the ranks cost the others.
-
-    What a late rank costs itself isn't part of that: where the others wait for a missing rank, which it may hold
-    up, it would be done far earlier than they.
-    """
-    first = int(costs.by_rank.argmax())
-    single = Suspect((first,), float(costs.by_rank[first]))
-    hosts = sorted((suspect for suspect in costs.sets if suspect.host), key=lambda suspect: -suspect.cost)
-    candidates = (single, *hosts, *(suspect for suspect in costs.sets if not suspect.host))
-
-    def causes_most(suspect: Suspect) -> bool:
-        return suspect.cost >= MAJORITY_COST_SHARE * costs.imbalance_of_others(suspect.members)
-
-    return next((each for each in candidates if each.cost >= min_cost and causes_most(each)), None)
-
-
-def _min_notable_cost(comparison: RankComparison) -> float:
-    """Return the smallest cost worth naming, in ns per step."""
-    return max(MIN_COST_SHARE * _mean_step_duration(comparison), 1.0)
-
-
-def _mean_step_duration(comparison: RankComparison) -> float:
-    """Return the mean over the typical steps of all ranks in ns, 0 without steps."""
-    columns = step_columns(comparison)
-    durations = columns.duration[columns.typical] if columns.typical.any() else columns.duration
-    return float(np.mean(durations)) if len(durations) else 0.0
-
-
 def _are_groups_unknown(comparison: RankComparison) -> bool:
     """Return whether most compared operations are in groups of over two ranks, without recorded ranks or size."""
     table, compared = comparison.job.table, comparison.split.compared
@@ -449,44 +335,3 @@ def _are_groups_unknown(comparison: RankComparison) -> bool:
         for group, members in zip(comparison.job.groups, comparison.job.members, strict=True)
     ]
     return bool(np.array([*unknown, False])[table.group[compared]].mean() > MAX_UNKNOWN_GROUP_SHARE)
-
-
-def _communication_share(
-    comparison: RankComparison, totals: Sequence[WorkerTotal], without: Sequence[Straggler]
-) -> CommunicationShare | None:
-    """Return the communication of all ranks except `without`, None if no other rank has a step that counts.
-
-    Where gradients are reduced in every fourth step only, those that wait for a late rank are odd, and no time of
-    the typical ones is communication: then the steps that count for the job's costs count here as well.
-    Ranks whose files record no times of communication are left out, since that doesn't mean there is none.
-    """
-    excluded = {*(row.member for row in without), *ranks_without_times(comparison.job)}
-    members = [member for member in range(len(comparison.sources)) if member not in excluded]
-    exposed = all(comparison.sources[member].summary.by_kernels for member in members)
-    steps = step_columns(comparison)
-    communication = steps.exposed + steps.overlap
-    waits_in_odd_steps = not communication[steps.typical & np.isin(steps.member, members)].any()
-    counted = (
-        steps.complete & typical_job_steps(comparison.job)[steps.step] if waits_in_odd_steps else steps.typical
-    )
-    known = counted & (steps.duration > 0)
-    counts = np.bincount(steps.member[known], minlength=len(comparison.sources))
-    # Not the mean of the steps' shares, in which a short step would count as much as a long one.
-    spent = np.bincount(
-        steps.member[known], (steps.exposed + (0 if exposed else steps.overlap))[known], len(counts)
-    )
-    duration = np.bincount(steps.member[known], steps.duration[known], len(counts))
-    with_steps = [member for member in members if counts[member]]
-    if not with_steps:
-        return None
-    times: dict[str, int] = {}
-    for total in totals:
-        time = total.exposed if exposed else total.latency
-        if time is not None and comparison.job.table.member[total.operation] not in excluded:
-            name = comparison.job.name_of(total.operation)
-            times[name] = times.get(name, 0) + time
-    largest = max(times, key=lambda name: times[name], default=None)
-    # Of a mean step, as the tables and the summary have it: a rank with short steps counts for less.
-    per_step = [float((column / np.maximum(counts, 1))[with_steps].sum()) for column in (spent, duration)]
-    majority = largest is not None and 2 * times[largest] > sum(times.values())
-    return CommunicationShare(members, per_step[0] / per_step[1], exposed, largest, len(times) == 1, majority)

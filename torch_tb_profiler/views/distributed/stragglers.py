@@ -6,16 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from torch_tb_profiler.analyses.distributed.causes import SlowerDevices, StragglerCause, find_work_cause
+from torch_tb_profiler.analyses.distributed.communication_share import CommunicationShare
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.heat_map import lateness_by_step
 from torch_tb_profiler.analyses.distributed.late_once import has_odd_steps
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import RankTime, Straggler, StragglerActivity
-from torch_tb_profiler.analyses.distributed.verdict import (
-    MAX_EXPLAINED_EVENTS,
-    CommunicationShare,
-    StragglerVerdict,
-)
+from torch_tb_profiler.analyses.distributed.verdict import MAX_EXPLAINED_EVENTS, StragglerVerdict
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import agree, plural, share_base
 from torch_tb_profiler.view import Members

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import exposed_communication, mean_counted_step_ns
-from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
+from torch_tb_profiler.analyses.distributed.suspects import MIN_COST_SHARE
+from torch_tb_profiler.analyses.distributed.verdict import StragglerVerdict
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Finding, Gain, advice_priority
 from torch_tb_profiler.analyses.overview.idle import LONG_STRETCH_NS
 from torch_tb_profiler.base.format import format_ratio

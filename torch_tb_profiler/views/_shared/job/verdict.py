@@ -9,7 +9,8 @@ from torch_tb_profiler.analyses.distributed.costs import Suspect
 from torch_tb_profiler.analyses.distributed.late_once import LateOnce, are_typical
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
-from torch_tb_profiler.analyses.distributed.verdict import MAX_EXPLAINED_EVENTS, MIN_COST_SHARE, StragglerVerdict
+from torch_tb_profiler.analyses.distributed.suspects import MIN_COST_SHARE
+from torch_tb_profiler.analyses.distributed.verdict import MAX_EXPLAINED_EVENTS, StragglerVerdict
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import agree, capitalize, plural, with_article
 from torch_tb_profiler.view import Members
