@@ -9,6 +9,14 @@ export interface Phrase {
 /** Return a sentence without its links, for places where nothing can be clicked: tooltips, titles of cells. */
 export const plainText = (phrases: readonly Phrase[]): string => phrases.map(phrase => phrase.text).join('');
 
+/** Return the phrases up to the first full stop; one inside a linked name ends no sentence. */
+export function firstSentence(phrases: readonly Phrase[]): Phrase[] {
+  const i = phrases.findIndex(phrase => !phrase.link && phrase.text.includes('. '));
+  return i < 0
+    ? [...phrases]
+    : [...phrases.slice(0, i), { text: phrases[i]!.text.split('. ', 1)[0]! + '.', link: null }];
+}
+
 const BEFORE_UNIT =
   /(\d) (?=(?:[nµm]?s|min|h|[KMGT]i?B|B|[MG]Hz|°C|[GT]?FLOPs?(?:\/s)?|[KMGT]B\/s)(?![\w/]))/g;
 

@@ -1,6 +1,7 @@
 import type { Overview, ViewAnswer } from '../../api/types';
 import type { Category } from '../../base/category';
 import { formatDuration } from '../../base/format';
+import { firstSentence } from '../../base/text';
 import { useGrace } from '../../state/grace';
 import { useView, useWorkers } from '../../state/queries';
 import { useSelection } from '../../state/selection';
@@ -61,6 +62,8 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
   const say = useStepWords();
   const coming = payload.preview && !full.error;
   const comparing = compares && !ranks.error && stillCompared(ranks.data);
+  // What to do first may be to find out why another rank is late: no other advice stands there until that is known.
+  const headline = comparing ? firstSentence(payload.headline) : payload.headline;
   const failed = full.error ? [{ text: full.error.message }] : undefined;
   const chosen = payload.steps.some(step => step.name === selection.params.step)
     ? selection.params.step
@@ -94,7 +97,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
     return (
       <>
         <Answer crumb={crumb} why={<Sentence text={payload.reasons.average ?? []} />}>
-          <Sentence text={payload.headline} />
+          <Sentence text={headline} />
         </Answer>
         {advice}
         {howWeKnow}
@@ -125,7 +128,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
             </>
           }
         >
-          <Sentence text={payload.headline} />
+          <Sentence text={headline} />
           {(coming || comparing) && <ReservedWidth letters={comparing ? LATE_RANK_LETTERS : START_LETTERS} />}
         </Answer>
         {payload.beside.length > 0 && (
