@@ -3,7 +3,13 @@ import type { TracePayload } from '../api/types';
 import type { Blame, ControllerEvents, Highlights, TileSource } from './contract';
 import { readPalette, type ColorBy, type Palette } from './draw/colors';
 import { type Layout, rowAt, isKindVisible } from './draw/layout';
-import { HEADER_PX, paintOverlay, type OverlayScene, type Band, type SlicePlace } from './draw/overlay';
+import {
+  HEADER_PX,
+  paintOverlay,
+  type OverlayScene,
+  type OperationBand,
+  type SlicePlace,
+} from './draw/overlay';
 import { hitTest, paint } from './draw/paint';
 import type { Hit, Scene } from './draw/scene';
 import { TILE_BUCKETS, levelOf, TileStore, type Span } from './tiles/store';
@@ -316,7 +322,7 @@ export class Controller {
     this.dirty = { slices: false, above: false };
   };
 
-  private bands(): Band[] {
+  private bands(): OperationBand[] {
     return (this.highlights.joinedEvents ?? []).flatMap(({ ends, strong }) => {
       const places = ends.flatMap(end => {
         const at = this.locate(end.event, end.start, end.tracks);

@@ -27,7 +27,7 @@ const MIN_WIDTH = 360;
 const DOT_SIZE = 10;
 
 /** A chart ready to be saved. */
-export interface Chart {
+export interface ChartPicture {
   /** What it shows, and in which unit. */
   title: string;
   /** Size in pixels. */
@@ -40,7 +40,7 @@ export interface Chart {
 }
 
 /** Return the charts of a panel from top to bottom. */
-export const findCharts = (panel: Element): Chart[] =>
+export const findCharts = (panel: Element): ChartPicture[] =>
   [...panel.querySelectorAll<SVGSVGElement | HTMLCanvasElement>('[data-picture]')].map(chart => {
     const { width, height } = chart.getBoundingClientRect();
     return { title: chart.dataset.picture!, width, height, legend: readLegend(chart), svg: copyChart(chart) };
@@ -126,7 +126,7 @@ function copyChart(chart: SVGSVGElement | HTMLCanvasElement): SVGElement {
  * Return the charts below each other as one self-contained SVG with the name of the trace, the title and legend of each
  * chart, and the background of the theme.
  */
-function buildSvg(charts: readonly Chart[]): {
+function buildSvg(charts: readonly ChartPicture[]): {
   text: string;
   width: number;
   height: number;
@@ -177,11 +177,11 @@ function buildSvg(charts: readonly Chart[]): {
   return { text: new XMLSerializer().serializeToString(svg), width, height };
 }
 
-export function saveSvg(name: string, charts: readonly Chart[]): void {
+export function saveSvg(name: string, charts: readonly ChartPicture[]): void {
   saveFile(`${name}.svg`, buildSvg(charts).text, 'image/svg+xml');
 }
 
-export async function savePng(name: string, charts: readonly Chart[]): Promise<void> {
+export async function savePng(name: string, charts: readonly ChartPicture[]): Promise<void> {
   const { text, width, height } = buildSvg(charts);
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;

@@ -32,7 +32,7 @@ export interface TrackRow {
   track?: Track;
 }
 
-export interface Arrangement {
+export interface TrackArrangement {
   /** Names of groups ("g3") and ids of tracks that are folded. */
   folded: ReadonlySet<string>;
   /** Tracks of which all lanes are drawn. */
@@ -44,7 +44,7 @@ export interface Arrangement {
   filter: string;
 }
 
-export const DEFAULT_ARRANGEMENT: Arrangement = {
+export const DEFAULT_ARRANGEMENT: TrackArrangement = {
   folded: new Set(),
   deep: new Set(),
   pinned: [],
@@ -59,7 +59,7 @@ export interface Layout {
 }
 
 /** Return the rows of the visible tracks in display order. */
-export function buildLayout(payload: TracePayload, how: Arrangement): Layout {
+export function buildLayout(payload: TracePayload, how: TrackArrangement): Layout {
   const query = how.filter.trim().toLowerCase();
   const tracks = payload.tracks.filter(
     track =>

@@ -23,7 +23,7 @@ export interface Arrow {
 }
 
 /** One operation on several tracks. */
-export interface Band {
+export interface OperationBand {
   places: readonly SlicePlace[];
   strong: boolean;
 }
@@ -53,7 +53,7 @@ export interface OverlayScene {
   selected: SlicePlace | null;
   hovered: SlicePlace | null;
   arrows: readonly Arrow[];
-  bands: readonly Band[];
+  bands: readonly OperationBand[];
   cursor: number | null;
 }
 
@@ -117,7 +117,7 @@ export function paintOverlay(context: Drawing, above: OverlayScene): void {
 }
 
 /** Connect each box of an operation with the next below: starts on the left, the common end on the right. */
-function paintBand(context: Drawing, above: OverlayScene, { places, strong }: Band): void {
+function paintBand(context: Drawing, above: OverlayScene, { places, strong }: OperationBand): void {
   const boxes = places.flatMap(place => sliceBox(above, place) ?? []).sort((a, b) => a.y - b.y);
   context.fillStyle = above.palette.joined;
   context.strokeStyle = above.palette.joined;

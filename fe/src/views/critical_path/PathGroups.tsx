@@ -6,16 +6,16 @@ import { Sentence } from '../../widgets/Sentence';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { timelineTarget } from '../_shared/modules/select';
-import css from './Ranks.module.css';
+import css from './JobPath.module.css';
 
-export const GROUPINGS = [
+export const PATH_GROUPINGS = [
   ['category', 'category'],
   ['operator', 'operator'],
   ['module', 'module'],
   ['line', 'source line'],
 ] as const;
 
-type Grouping = (typeof GROUPINGS)[number][0];
+type Grouping = (typeof PATH_GROUPINGS)[number][0];
 
 interface Props {
   by: Exclude<Grouping, 'category'>;

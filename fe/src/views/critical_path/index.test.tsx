@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/critical_path.json';
 import { draw, drawView, pick, serveGoldens } from '../../testing/view';
 import View from '.';
-import { JobPath } from './Ranks';
+import { JobPath } from './JobPath';
 import { stepAt, WhatIf } from './WhatIf';
 
 serveGoldens(golden);

@@ -15,10 +15,10 @@ import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { timelineTarget } from '../_shared/modules/select';
 import { PathBar } from './PathBar';
-import { GROUPINGS, PathGroups } from './PathGroups';
-import { Ranks } from './Ranks';
+import { PATH_GROUPINGS, PathGroups } from './PathGroups';
+import { JobPathPanel } from './JobPath';
 import { WhatIf, type Target } from './WhatIf';
-import css from './Ranks.module.css';
+import css from './JobPath.module.css';
 import splitCss from '../../widgets/table/Split.module.css';
 
 /** Letters reserved until the other ranks are compared: in the headline, and below the path. */
@@ -40,7 +40,7 @@ export default function CriticalPathView({
   const selectors = useMemo(() => ({ run, worker, span }), [run, worker, span]);
   const { payload, comparing } = useRankComparison(alone, selectors);
   const chosen = chosenOf(payload, params.select);
-  const by = GROUPINGS.find(([key]) => key === params.path_by)?.[0] ?? 'category';
+  const by = PATH_GROUPINGS.find(([key]) => key === params.path_by)?.[0] ?? 'category';
   const table = useTableState({ id: 'path_ns', descending: true });
   const columns = useMemo(() => columnsOf(payload), [payload]);
   const base = payload.steps_recorded ? payload.step_noun : 'trace';
@@ -67,7 +67,7 @@ export default function CriticalPathView({
               label="By"
               name="Path by"
               value={by}
-              options={GROUPINGS}
+              options={PATH_GROUPINGS}
               onChange={next => select({ params: { ...params, path_by: next } })}
             />
           }
@@ -86,7 +86,7 @@ export default function CriticalPathView({
           {by !== 'category' && <PathGroups by={by} path={payload.path} selectors={selectors} />}
         </Panel>
       </Story>
-      <Ranks selectors={selectors} />
+      <JobPathPanel selectors={selectors} />
       {chosen && <WhatIf target={chosen} percents={payload.percents} base={base} selectors={selectors} />}
       <div className={splitCss.split}>
         <DataTable

@@ -7,18 +7,18 @@ import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { familyColor } from '../../base/family';
 import { useStepWords, type Say } from '../../state/steps';
-import { isSignificant, type Row } from './select';
+import { isSignificant, type DiffRow } from './select';
 import { Verdict } from './Verdict';
 import css from './Table.module.css';
 
 interface Props {
   name: string;
   title: string;
-  rows: Row[];
+  rows: DiffRow[];
   before: React.ReactNode;
   only: boolean;
   empty: string;
-  onOpen?: (row: Row) => void;
+  onOpen?: (row: DiffRow) => void;
 }
 
 const STATUS: Record<string, { word: string; why: string } | undefined> = {
@@ -64,7 +64,7 @@ export function DiffTable({ name, title, rows, before, only, empty, onOpen }: Pr
 const NO_FLOPS = 'It launched no device work, or its FLOPs are unknown.';
 
 /** FLOPs and FLOP/s on both sides. */
-const flopsColumns = (say: Say): Column<Row>[] => [
+const flopsColumns = (say: Say): Column<DiffRow>[] => [
   {
     id: 'gflop',
     title: say('GFLOP / step'),
@@ -107,7 +107,7 @@ function BothSides({
 
 const calls = (count: number | null): string => (count === null ? '–' : formatNumber(count));
 
-function columnsOf(title: string, rows: Row[], say: Say): Column<Row>[] {
+function columnsOf(title: string, rows: DiffRow[], say: Say): Column<DiffRow>[] {
   const largest = rows.reduce((all, row) => Math.max(all, Math.abs(row.change.delta_ns ?? 0)), 0);
   const unknown = 'Not recorded on at least one side.';
   const hasFlops = rows.some(row => row.work?.base_flops || row.work?.candidate_flops);

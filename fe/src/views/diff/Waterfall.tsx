@@ -5,7 +5,7 @@ import type { DiffWaterfall } from '../../api/types';
 import { categoryColor, CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatDuration, formatSignedDuration, timeUnit } from '../../base/format';
 import { axisFormat, roundTickValues } from '../../base/ticks';
-import { Grid } from '../../widgets/charts/Grid';
+import { GridLines } from '../../widgets/charts/GridLines';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { useStepWords } from '../../state/steps';
 import { intervalText, verdictText } from './Verdict';
@@ -84,7 +84,7 @@ export function Waterfall({ waterfall, compared, isShown, onBar, onSide }: Props
           <text x={LEFT - 8} y={12} textAnchor="end" className="dim">
             {unit}
           </text>
-          <Grid
+          <GridLines
             ticks={roundTickValues(low, high, 5, scale)}
             y={y}
             left={LEFT}

@@ -12,7 +12,7 @@ import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
 import { SavePicture } from '../../widgets/charts/SavePicture';
-import { Parts } from './Parts';
+import { PartBars } from './PartBars';
 import {
   barTableParams,
   familyRows,
@@ -22,7 +22,7 @@ import {
   isOnlyInBase,
   partRows,
   type Metric,
-  type Row,
+  type DiffRow,
   type TimeOf,
 } from './select';
 import { Sides } from './Sides';
@@ -30,7 +30,7 @@ import { DiffTable } from './Table';
 import { Waterfall } from './Waterfall';
 import { TotalsTable } from './Totals';
 import css from './index.module.css';
-import partsCss from './Parts.module.css';
+import partsCss from './PartBars.module.css';
 
 const TABLES = [
   ['operators', 'Operators'],
@@ -105,7 +105,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
     [table, payload, level, metric, time],
   );
   const open = (part: string) => setParams({ part });
-  const onOpen = (row: Row) => {
+  const onOpen = (row: DiffRow) => {
     const where = isOnlyInBase(row) && base ? base : {};
     const event = row.events?.candidate ?? (base && row.events?.base) ?? null;
     if (row.path !== undefined && (row.parts ?? 0) > 0) {
@@ -266,7 +266,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
         }
       >
         {level && level.parts.length > 0 ? (
-          <Parts level={level} time={time} compared={sides} onOpen={onPart} />
+          <PartBars level={level} time={time} compared={sides} onOpen={onPart} />
         ) : (
           <p className={`dim ${css.none}`}>
             {opened.error?.message ?? (level ? 'This part has no smaller parts.' : 'Loading parts')}

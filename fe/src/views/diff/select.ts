@@ -12,7 +12,7 @@ export const METRICS: readonly (readonly [Metric, string])[] = [
 ];
 
 /** A row of any table: a name, its calls, and one time on both sides. */
-export interface Row {
+export interface DiffRow {
   key: string;
   name: string;
   renamed: string | null;
@@ -31,7 +31,7 @@ export interface Row {
   events?: { base: number | null; candidate: number | null };
 }
 
-export const operatorRows = (rows: readonly DiffOperator[], metric: Metric): Row[] =>
+export const operatorRows = (rows: readonly DiffOperator[], metric: Metric): DiffRow[] =>
   rows.map(row => ({
     key: `${row.status}/${row.name}/${row.candidate_name}`,
     name: row.name,
@@ -42,7 +42,7 @@ export const operatorRows = (rows: readonly DiffOperator[], metric: Metric): Row
     work: row.work,
   }));
 
-export const familyRows = (rows: readonly DiffFamily[]): Row[] =>
+export const familyRows = (rows: readonly DiffFamily[]): DiffRow[] =>
   rows.map(row => ({
     key: row.name,
     name: row.name,
@@ -53,7 +53,7 @@ export const familyRows = (rows: readonly DiffFamily[]): Row[] =>
     change: row.total,
   }));
 
-export const kernelRows = (rows: readonly DiffKernel[]): Row[] =>
+export const kernelRows = (rows: readonly DiffKernel[]): DiffRow[] =>
   rows.map(row => ({
     key: `${row.status}/${row.name}/${row.candidate_name}`,
     name: row.name,
@@ -65,7 +65,7 @@ export const kernelRows = (rows: readonly DiffKernel[]): Row[] =>
     change: row.total,
   }));
 
-export const partRows = (rows: readonly DiffPart[], time: TimeOf): Row[] =>
+export const partRows = (rows: readonly DiffPart[], time: TimeOf): DiffRow[] =>
   rows.map(row => ({
     key: row.path,
     name: row.name,
@@ -83,7 +83,7 @@ export const isSignificant = (change: DiffChange): boolean =>
   change.verdict === 'slower' || change.verdict === 'faster';
 
 /** Whether only the base has a row, so that it opens there. */
-export const isOnlyInBase = (row: Pick<Row, 'status' | 'calls'>): boolean =>
+export const isOnlyInBase = (row: Pick<DiffRow, 'status' | 'calls'>): boolean =>
   row.status === 'removed' ||
   row.status === 'moved_out' ||
   (row.status === 'not_recorded' && row.calls.candidate === null);

@@ -4,7 +4,7 @@ import { plural } from '../../base/format';
 import { Button } from '../../widgets/inputs/Button';
 import { Panel } from '../../widgets/Panel';
 import { PARTS, RankBars } from './RankBars';
-import { rowNoun, ranksAroundStraggler } from './select';
+import { rankNoun, ranksAroundStraggler } from './select';
 import css from './index.module.css';
 import rankBarsCss from './RankBars.module.css';
 
@@ -35,7 +35,7 @@ export function Averages({ payload, onWorker, onMerged }: Props) {
       ),
     [payload],
   );
-  const noun = rowNoun(payload);
+  const noun = rankNoun(payload);
   if (payload.averages.length === 0) {
     return null;
   }

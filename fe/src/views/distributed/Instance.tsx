@@ -6,12 +6,12 @@ import { useView } from '../../state/queries';
 import { Button } from '../../widgets/inputs/Button';
 import { Icon } from '../../widgets/Icon';
 import { useStepWords } from '../../state/steps';
-import { MAX_TIMELINE_RANKS, rankName } from './select';
+import { MAX_COMPARED_RANKS, rankName } from './select';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 import css from './Instance.module.css';
 
 /** Most ranks with a line of their own. */
-const MAX_RANKS = 64;
+const MAX_LISTED_RANKS = 64;
 
 interface Props {
   selectors: Selectors;
@@ -70,7 +70,7 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
         </Button>
       )}
       <ol className={css.arrivals}>
-        {participants.slice(0, MAX_RANKS).map(each => (
+        {participants.slice(0, MAX_LISTED_RANKS).map(each => (
           <li key={each.worker}>
             <Button
               look="bare"
@@ -97,8 +97,8 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
             </Button>
           </li>
         ))}
-        {participants.length > MAX_RANKS && (
-          <li className="dim">and {formatCount(participants.length - MAX_RANKS)} more ranks</li>
+        {participants.length > MAX_LISTED_RANKS && (
+          <li className="dim">and {formatCount(participants.length - MAX_LISTED_RANKS)} more ranks</li>
         )}
       </ol>
       {participants
@@ -144,7 +144,7 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
 function timelineRanks(all: CollectivePayload['participants'], ...named: (string | null)[]): string[] {
   const chosen = new Set(named.filter(worker => worker !== null));
   for (const { worker } of all) {
-    if (chosen.size < MAX_TIMELINE_RANKS) {
+    if (chosen.size < MAX_COMPARED_RANKS) {
       chosen.add(worker);
     }
   }

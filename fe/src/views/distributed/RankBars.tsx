@@ -4,7 +4,7 @@ import { useRef } from 'react';
 import type { DistributedPayload } from '../../api/types';
 import { exactDuration, formatDuration, formatRatio, timeUnit } from '../../base/format';
 import { roundTickValues } from '../../base/ticks';
-import { rankName, type Part } from './select';
+import { rankName, type StepPart } from './select';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { Button } from '../../widgets/inputs/Button';
 import css from './RankBars.module.css';
@@ -19,7 +19,7 @@ interface Props {
   onPick: (worker: string) => void;
 }
 
-export const PARTS: readonly (readonly [Part, string, string])[] = [
+export const PARTS: readonly (readonly [StepPart, string, string])[] = [
   ['computation_ns', 'Computation', 'computation'],
   ['overlap_ns', 'Overlap', 'overlap'],
   ['exposed_ns', 'Exposed communication', 'communication'],

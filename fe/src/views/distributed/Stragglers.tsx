@@ -10,7 +10,7 @@ import { Name, Names } from '../../widgets/Name';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
-import { groupByHost, isLarge, isHostRow, rankName, rowNoun, type HostRow } from './select';
+import { groupByHost, isLarge, isHostRow, rankName, rankNoun, type HostRow } from './select';
 import css from './Stragglers.module.css';
 import pageCss from './index.module.css';
 
@@ -75,7 +75,7 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
         ) : (
           <ol className={`${css.list} ${all ? css.all : ''}`}>
             <li className={`${css.row} dim`} data-part="straggler-row">
-              <span>{capitalize(rowNoun(payload))}</span>
+              <span>{capitalize(rankNoun(payload))}</span>
               <span className="num">arrives last</span>
               <span />
               <span className="num">costs{per}</span>
@@ -109,7 +109,7 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
           row={shown}
           // Beside the ranks, as tall as they are: its summary and its legend take two rows.
           names={few ? MAX_NAMES : Math.min(MAX_NAMES, rows.length - 1)}
-          noun={rowNoun(payload)}
+          noun={rankNoun(payload)}
           onWorker={() => onWorker(shown.worker)}
           onName={(name, frames) => onName(shown.worker, name, frames)}
         />

@@ -6,7 +6,7 @@ import { useSelection } from '../../state/selection';
 import { Answer } from '../../widgets/Answer';
 import { Sentence } from '../../widgets/Sentence';
 import { Averages } from './Averages';
-import { Maps } from './Maps';
+import { StepMaps } from './StepMaps';
 import { Problems } from './Problems';
 import { Scale } from './scale/Scale';
 import { backends, isLarge } from './select';
@@ -71,7 +71,7 @@ function Job({ payload, run }: Props) {
         />
       ) : (
         <>
-          <Maps payload={payload} onLate={onLate} onStep={onStep} />
+          <StepMaps payload={payload} onLate={onLate} onStep={onStep} />
           <Averages payload={payload} onWorker={onWorker} onMerged={onMerged} />
         </>
       )}

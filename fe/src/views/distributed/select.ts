@@ -8,12 +8,12 @@ export const rankName = (rank: number | null, worker: string): string =>
   rank === null ? worker : `rank ${rank}`;
 
 /** Noun of a row: "worker" if the rank of any row is unknown (its name may be a process id). */
-export const rowNoun = ({ ranks, stragglers }: Payload): 'rank' | 'worker' =>
+export const rankNoun = ({ ranks, stragglers }: Payload): 'rank' | 'worker' =>
   [...ranks, ...stragglers].some(row => row.rank === null) ? 'worker' : 'rank';
 
-export type Part = 'computation_ns' | 'overlap_ns' | 'exposed_ns' | 'other_ns';
+export type StepPart = 'computation_ns' | 'overlap_ns' | 'exposed_ns' | 'other_ns';
 
-export interface Grid {
+export interface RankStepGrid {
   rows: string[];
   steps: string[];
   values: (number | null)[][];
@@ -23,7 +23,7 @@ export interface Grid {
 export function grid(
   payload: Payload,
   value: (row: Payload['overview'][number]) => number,
-): Grid & { workers: string[] } {
+): RankStepGrid & { workers: string[] } {
   const steps = [...new Set(payload.overview.map(row => row.step))];
   const workers = new Map(payload.averages.map((row, i) => [row.worker, i]));
   for (const row of payload.overview) {
@@ -45,7 +45,7 @@ export function grid(
   };
 }
 
-export const maxValue = (...grids: Grid[]): number =>
+export const maxValue = (...grids: RankStepGrid[]): number =>
   grids.reduce(
     (most, { values }) =>
       values.reduce((all, row) => row.reduce<number>((m, v) => Math.max(m, v ?? 0), all), most),
@@ -75,12 +75,12 @@ export function groupByHost({ stragglers, late_hosts }: Payload, listed: number)
 export const isHostRow = (row: HostRow | Straggler): row is HostRow => !('worker' in row);
 
 /** Most ranks opened on one timeline at once: more tracks don’t fit on a screen. */
-export const MAX_TIMELINE_RANKS = 4;
+export const MAX_COMPARED_RANKS = 4;
 
 /** Return a few ranks to compare on one timeline: the straggler and its neighbors, in order. */
 export function ranksAroundStraggler(payload: Payload): string[] {
   const workers = payload.averages.map(row => row.worker);
   const at = Math.max(workers.indexOf(payload.verdict.worker ?? ''), 0);
-  const from = Math.max(Math.min(at - 1, workers.length - MAX_TIMELINE_RANKS), 0);
-  return workers.slice(from, from + MAX_TIMELINE_RANKS);
+  const from = Math.max(Math.min(at - 1, workers.length - MAX_COMPARED_RANKS), 0);
+  return workers.slice(from, from + MAX_COMPARED_RANKS);
 }

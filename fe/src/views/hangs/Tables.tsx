@@ -24,7 +24,7 @@ const GROUP_COLUMNS: Column<HangGroupRow>[] = [
   },
 ];
 
-export function Groups({ groups }: { groups: readonly HangGroupRow[] }) {
+export function HangGroups({ groups }: { groups: readonly HangGroupRow[] }) {
   // The address holds the sorting and search of the ranks.
   const [sort, setSort] = useState<{ id: string; descending: boolean }>();
   const [search, setSearch] = useState({ text: '', regex: false });
@@ -61,7 +61,7 @@ const RANK_COLUMNS: Column<HangRankRow>[] = [
   { id: 'state', title: 'Dump', kind: 'text', value: row => row.problem ?? row.state, width: 88 },
 ];
 
-export function Ranks({ ranks, culprits }: { ranks: readonly HangRankRow[]; culprits: string }) {
+export function HangRanks({ ranks, culprits }: { ranks: readonly HangRankRow[]; culprits: string }) {
   const table = useTableState();
   const rows = useMemo(() => ranksInOrder(ranks), [ranks]);
   return (

@@ -5,7 +5,7 @@ import { Answer } from '../../widgets/Answer';
 import { Panel } from '../../widgets/Panel';
 import { Sentence, TextWithCode } from '../../widgets/Sentence';
 import { Calls } from './Calls';
-import { Groups, Ranks } from './Tables';
+import { HangGroups, HangRanks } from './Tables';
 import { Stacks } from './Stacks';
 import { formatRanks, formatTime, VERDICT_NAMES } from './select';
 import css from './index.module.css';
@@ -39,7 +39,7 @@ export default function HangsView({ payload, run }: { payload: HangsPayload; run
         <div className={css.column}>
           {isDrawn && <Calls payload={payload} />}
           {payload.stacks.length > 0 && <Stacks stacks={payload.stacks} />}
-          {payload.groups.length > 0 && <Groups groups={payload.groups} />}
+          {payload.groups.length > 0 && <HangGroups groups={payload.groups} />}
         </div>
         <Panel
           title="Verdict"
@@ -77,7 +77,7 @@ export default function HangsView({ payload, run }: { payload: HangsPayload; run
           )}
         </Panel>
       </div>
-      <Ranks ranks={payload.ranks} culprits={formatRanks(payload.verdict.culprit_ranks)} />
+      <HangRanks ranks={payload.ranks} culprits={formatRanks(payload.verdict.culprit_ranks)} />
     </div>
   );
 }

@@ -6,7 +6,7 @@ import { useSelection } from '../../state/selection';
 import { Select } from '../../widgets/inputs/Select';
 import { Panel } from '../../widgets/Panel';
 import { SavePicture } from '../../widgets/charts/SavePicture';
-import { Curve } from './Curve';
+import { AreaChart } from './AreaChart';
 import { pickParams } from './select';
 import css from './Panels.module.css';
 
@@ -52,7 +52,7 @@ export function Bandwidth() {
             {row.bandwidth !== null && `, ${formatRate(row.bandwidth)} while one runs.`}
             {row.memory === 'pageable' && ' Pageable host memory: the call stages the data.'}
           </p>
-          <Curve
+          <AreaChart
             values={row.curve}
             edges={payload.edges_ns}
             color="var(--x-copy)"

@@ -12,7 +12,7 @@ import { causeColor } from '../../base/causes';
 import { useStepWords } from '../../state/steps';
 import { Gaps } from './Gaps';
 import css from './Panels.module.css';
-import { notDrainedText, onTimeline, perStep, type Row } from './select';
+import { notDrainedText, onTimeline, perStep, type CauseRow } from './select';
 
 const BY = [
   ['cause', 'host slice'],
@@ -23,7 +23,7 @@ const BY = [
 ] as const;
 
 /** Table of causes with their subjects below; every row opens its gaps. */
-export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] }) {
+export function Causes({ payload, rows }: { payload: IdlePayload; rows: CauseRow[] }) {
   const { selection, select } = useSelection();
   const say = useStepWords();
   const { params } = selection;
@@ -106,10 +106,10 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
   );
 }
 
-const keyOf = (row: Row): string => row.key;
-const childrenOf = (row: Row): Row[] | undefined => row.below;
+const keyOf = (row: CauseRow): string => row.key;
+const childrenOf = (row: CauseRow): CauseRow[] | undefined => row.below;
 
-function columnsOf(payload: IdlePayload, idle: number): Column<Row>[] {
+function columnsOf(payload: IdlePayload, idle: number): Column<CauseRow>[] {
   return [
     {
       id: 'cause',
@@ -159,7 +159,7 @@ function columnsOf(payload: IdlePayload, idle: number): Column<Row>[] {
   ];
 }
 
-function drainedBy(row: Row): string {
+function drainedBy(row: CauseRow): string {
   if (row.emptied <= 0 || row.time <= 0) {
     return notDrainedText(row.cause);
   }

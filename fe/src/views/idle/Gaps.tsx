@@ -10,13 +10,21 @@ import { RowDetail } from '../../widgets/table/RowDetail';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 import { causeColor } from '../../base/causes';
 import { useStepWords } from '../../state/steps';
-import { missingSliceText, pickParams, onTimeline, perStep, type Row } from './select';
+import { missingSliceText, pickParams, onTimeline, perStep, type CauseRow } from './select';
 import css from './Gaps.module.css';
 
 /** Gaps that are requested and listed, longest first. */
 const MAX_GAPS = 50;
 
-export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row; onClose: () => void }) {
+export function Gaps({
+  payload,
+  row,
+  onClose,
+}: {
+  payload: IdlePayload;
+  row: CauseRow;
+  onClose: () => void;
+}) {
   const { selection, select } = useSelection();
   const say = useStepWords();
   const { run, worker, span, params } = selection;

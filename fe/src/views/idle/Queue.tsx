@@ -6,7 +6,7 @@ import { Choice } from '../../widgets/inputs/Choice';
 import { Panel } from '../../widgets/Panel';
 import { SavePicture } from '../../widgets/charts/SavePicture';
 import { useState } from 'react';
-import { Curve } from './Curve';
+import { AreaChart } from './AreaChart';
 import { pickParams } from './select';
 import css from './Panels.module.css';
 
@@ -51,7 +51,7 @@ export function Queue() {
             {row.mean !== null && `, ${formatNumber(row.mean)} on average`}
             {row.duration_ns > 0 && `; empty ${formatRatio(row.empty_ns / row.duration_ns)} of the time`}.
           </p>
-          <Curve
+          <AreaChart
             values={row.curve}
             edges={payload.edges_ns}
             color="var(--x-launch)"

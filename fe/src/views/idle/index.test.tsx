@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/idle.json';
 import type { IdlePayload } from '../../api/types';
 import { drawnText, drawView, serveGoldens, textOf } from '../../testing/view';
-import { communicationParts } from './StepBar';
-import { causeRows, flameRoot, onTimeline } from './select';
+import { splitExposed } from './IdleBar';
+import { causeRows, buildIdleFlame, onTimeline } from './select';
 import View from '.';
 
 serveGoldens(golden);
@@ -38,13 +38,13 @@ it('splits exposed communication by awaited rank once the other ranks are read',
   drawView(View, alone);
   expect(await screen.findByText(/of exposed communication/)).toBeTruthy();
   const late = job.waits_for[0]!;
-  const parts = communicationParts(job as unknown as IdlePayload, job.counted);
+  const parts = splitExposed(job as unknown as IdlePayload, job.counted);
   expect(parts[0]!.slice(1, 3)).toEqual(['Exposed transfer', job.communication.transfer_ns]);
   expect(parts[1]!.slice(1, 3)).toEqual([`Waits for rank ${late.rank}`, late.waiting_ns]);
   expect(parts.reduce((sum, [, , ns]) => sum + ns, 0)).toBeCloseTo(
     job.exposed_communication_ns / job.counted,
   );
-  expect(communicationParts(alone as unknown as IdlePayload, job.counted)).toHaveLength(1);
+  expect(splitExposed(alone as unknown as IdlePayload, job.counted)).toHaveLength(1);
 });
 
 it('keeps rows as they were unfolded when a later answer replaces the first', async () => {
@@ -114,7 +114,7 @@ it('says that the work is already submitted where the host is not late', () => {
 });
 
 it('colors every frame by its cause', () => {
-  const root = flameRoot(golden['idle/flame']);
+  const root = buildIdleFlame(golden['idle/flame']);
   const colors = new Map(root.children.map(child => [child.name, child.color]));
   expect(colors.get('Launch calls')).toBe('var(--x-launch)');
   expect(colors.get('Kernel gaps')).toBe('var(--x-gap)');
@@ -124,7 +124,7 @@ it('colors every frame by its cause', () => {
 });
 
 it('keeps the time of every frame within the one around it', () => {
-  const root = flameRoot(golden['idle/flame']);
+  const root = buildIdleFlame(golden['idle/flame']);
   expect(root.children.reduce((sum, child) => sum + child.value, 0)).toBe(root.value);
 });
 

@@ -13,12 +13,12 @@ import { Story } from '../../widgets/Story';
 import { Term } from '../../widgets/Term';
 import { Bandwidth } from './Bandwidth';
 import { Causes } from './Causes';
-import { Flame } from './Flame';
+import { IdleFlameGraph } from './IdleFlameGraph';
 import { Launches } from './Launches';
 import { Queue } from './Queue';
 import { causeRows, pickParams } from './select';
 import { Sequences } from './Sequences';
-import { StepBar } from './StepBar';
+import { IdleBar } from './IdleBar';
 import css from './Panels.module.css';
 
 /** Letters reserved below the bar until the other ranks are compared. */
@@ -54,7 +54,7 @@ export default function IdleView({
             />
           }
         >
-          <StepBar payload={payload} rows={rows} title={titleOf(payload)} />
+          <IdleBar payload={payload} rows={rows} title={titleOf(payload)} />
           {payload.beside.length > 0 && (
             <p className={css.beside} data-part="beside">
               <Sentence text={payload.beside} />
@@ -68,7 +68,7 @@ export default function IdleView({
         </Panel>
       </Story>
       <Causes payload={payload} rows={rows} />
-      <Flame />
+      <IdleFlameGraph />
       <div className={css.grid}>
         <Launches />
         <Queue />

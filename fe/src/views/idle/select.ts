@@ -5,7 +5,7 @@ import type { FlameNode } from '../../widgets/charts/flame/layout';
 import { causeColor, causeTitle } from '../../base/causes';
 
 /** A cause with its subjects below it, or a subject. */
-export interface Row {
+export interface CauseRow {
   key: string;
   cause: string;
   title: string;
@@ -22,7 +22,7 @@ export interface Row {
   begin: number;
   end: number;
   event: number | null;
-  below?: Row[];
+  below?: CauseRow[];
 }
 
 /** Unit of times: " per step" if they are means of several steps. */
@@ -30,7 +30,7 @@ export const perStep = ({ counted, step_noun: noun }: IdlePayload): string =>
   counted > 1 ? ` per ${noun}` : '';
 
 /** Return the causes, most time first, each with its subjects; times are per step. */
-export function causeRows({ causes, sums, counted, by }: IdlePayload): Row[] {
+export function causeRows({ causes, sums, counted, by }: IdlePayload): CauseRow[] {
   const steps = Math.max(counted, 1);
   const groups = new Map<string, IdleRow[]>();
   for (const row of causes) {
@@ -122,7 +122,7 @@ const sum = (values: number[]): number => values.reduce((total, value) => total 
  * another may work, so a stream's opens as a time range with the event to blame. */
 export function onTimeline(
   { device, stream }: Pick<IdlePayload, 'device' | 'stream'>,
-  { begin, end, event }: Pick<Row, 'begin' | 'end' | 'event'>,
+  { begin, end, event }: Pick<CauseRow, 'begin' | 'end' | 'event'>,
 ): Record<string, string> {
   const margin = Math.max(Math.floor((end - begin) / 4), 1000);
   const at = `${begin - margin}-${end + margin}`;
@@ -156,7 +156,7 @@ export function pickParams(params: Record<string, string>, ...names: string[]): 
   );
 }
 
-export function flameRoot({ frames, total_ns: total }: IdleFlamePayload): FlameNode {
+export function buildIdleFlame({ frames, total_ns: total }: IdleFlamePayload): FlameNode {
   const nodes = frames.map((frame): FlameNode => ({
     name: frame.parent === null ? causeTitle(frame.cause) : frame.short_name,
     value: frame.value_ns,

@@ -11,12 +11,12 @@ import { Sentence } from '../../widgets/Sentence';
 import { SavePicture } from '../../widgets/charts/SavePicture';
 import { Donut } from '../../widgets/charts/Donut';
 import { Select } from '../../widgets/inputs/Select';
-import { ROW_HEIGHT, type Column } from '../../widgets/table/columns';
+import { TABLE_ROW_HEIGHT, type Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
-import { Detail } from './Detail';
+import { KernelDetail } from './KernelDetail';
 import { Engines } from './Engines';
 import { MemoryOperations } from './MemoryOperations';
-import { rowNoun, filterByCores, originText, rowKey, totalText } from './select';
+import { kernelNoun, filterByCores, originText, kernelKey, totalText } from './select';
 import { NameCell } from './NameCell';
 import { useSelectableRows } from '../_shared/rows/useSelectableRows';
 import { speedColumns } from '../_shared/speed';
@@ -50,7 +50,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
     () => columnsOf(payload, row => select({ view: 'trace', params: { event: String(row.event) } })),
     [payload, select],
   );
-  const keyOf = useMemo(() => (row: KernelRow) => rowKey(row, byLaunch), [byLaunch]);
+  const keyOf = useMemo(() => (row: KernelRow) => kernelKey(row, byLaunch), [byLaunch]);
   const listed = useMemo(() => filterByCores(payload.rows, params.cores), [payload, params.cores]);
   const { setParams, pick, chosen, close, table: rows } = useSelectableRows(listed, keyOf);
   const shares = useMemo(
@@ -146,16 +146,16 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
       )}
       <div
         className={`${splitCss.split} ${chosen ? splitCss.withDetail : ''}`}
-        style={{ minHeight: Math.min(320, TABLE_FRAME + ROW_HEIGHT * listed.length) }}
+        style={{ minHeight: Math.min(320, TABLE_FRAME + TABLE_ROW_HEIGHT * listed.length) }}
       >
         <DataTable
           name="kernels"
           {...rows}
           columns={columns}
           {...table}
-          placeholder={`Filter ${plural(payload.rows.length, ...rowNoun(payload))}`}
-          noun={rowNoun(payload)[0]}
-          nounPlural={rowNoun(payload)[1]}
+          placeholder={`Filter ${plural(payload.rows.length, ...kernelNoun(payload))}`}
+          noun={kernelNoun(payload)[0]}
+          nounPlural={kernelNoun(payload)[1]}
           before={
             <>
               <Select
@@ -248,7 +248,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
                 )
           }
         />
-        {chosen && <Detail key={keyOf(chosen)} row={chosen} onClose={close} />}
+        {chosen && <KernelDetail key={keyOf(chosen)} row={chosen} onClose={close} />}
       </div>
       {payload.memory_operations.length > 0 && (
         <MemoryOperations

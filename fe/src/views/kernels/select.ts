@@ -3,7 +3,7 @@ import type { KernelRow, KernelsPayload } from '../../api/types';
 import { formatDuration, plural } from '../../base/format';
 
 /** Distinct for every row: its name, and how it was launched where the rows are grouped by that. */
-export function rowKey(row: KernelRow, byLaunch: boolean): string {
+export function kernelKey(row: KernelRow, byLaunch: boolean): string {
   if (!byLaunch) {
     return row.name;
   }
@@ -11,7 +11,7 @@ export function rowKey(row: KernelRow, byLaunch: boolean): string {
 }
 
 /** Return what a row is called, singular and plural. */
-export function rowNoun({ group_by }: KernelsPayload): [string, string] {
+export function kernelNoun({ group_by }: KernelsPayload): [string, string] {
   return group_by === 'launch'
     ? ['row', 'rows']
     : group_by === 'family'

@@ -9,15 +9,15 @@ import { Button } from '../../widgets/inputs/Button';
 import { Name } from '../../widgets/Name';
 import type { Column } from '../../widgets/table/columns';
 import { ROWS_PER_PAGE, PagedTable } from '../../widgets/table/PagedTable';
-import type { Range } from './state';
+import type { TimeRange } from './state';
 import css from './Blocks.module.css';
 
 interface Props {
   selectors: Selectors;
   device: string;
-  range: Range | null;
+  range: TimeRange | null;
   /** What the bars of the lifetimes span. */
-  span: Range;
+  span: TimeRange;
   hasModules: boolean;
   sort: string;
   search: string;
@@ -85,7 +85,7 @@ export function Blocks(props: Props) {
 }
 
 function columnsOf(
-  span: Range,
+  span: TimeRange,
   hasModules: boolean,
   onEvent: (event: number) => void,
 ): Column<MemoryEvent>[] {

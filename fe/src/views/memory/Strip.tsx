@@ -3,7 +3,7 @@ import { useMemo } from 'react';
 import type { MemoryCurve } from '../../api/types';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { bounds, decode, surface } from './curve';
-import type { Range } from './state';
+import type { TimeRange } from './state';
 import css from './Strip.module.css';
 
 /** Px. */
@@ -11,8 +11,8 @@ const HEIGHT = 28;
 
 interface Props {
   curve: MemoryCurve;
-  window: Range;
-  onWindow: (window: Range) => void;
+  window: TimeRange;
+  onWindow: (window: TimeRange) => void;
 }
 
 /** All of the recording, small, with the part that is shown; a click moves there. */

@@ -13,12 +13,12 @@ import { Select } from '../../widgets/inputs/Select';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
 import { SavePicture } from '../../widgets/charts/SavePicture';
-import { Curve } from './Curve';
-import curveCss from './Curve.module.css';
+import { MemoryChart } from './MemoryChart';
+import curveCss from './MemoryChart.module.css';
 import css from './index.module.css';
 import { Live } from './Live';
 import liveCss from './Live.module.css';
-import { GROUPINGS, limits, readMemoryState, writeMemoryState, type MemoryState } from './state';
+import { BLOCK_GROUPINGS, limits, readMemoryState, writeMemoryState, type MemoryState } from './state';
 import { Strip } from './Strip';
 import { Tables } from './Tables';
 
@@ -84,7 +84,7 @@ export function TraceMemory({ payload, crumb, files }: Props) {
     return null;
   }
   const growth = payload.growth.find(each => each.device === name);
-  const groups = GROUPINGS.filter(
+  const groups = BLOCK_GROUPINGS.filter(
     group => (group !== 'module' || payload.has_modules) && (group !== 'stack' || payload.has_stacks),
   );
   return (
@@ -146,7 +146,7 @@ export function TraceMemory({ payload, crumb, files }: Props) {
           }
         >
           {curve ? (
-            <Curve
+            <MemoryChart
               curve={curve}
               device={device}
               steps={payload.steps}

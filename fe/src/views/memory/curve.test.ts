@@ -1,14 +1,23 @@
 import { expect, test } from 'vitest';
-import { bounds, byteTicks, outline, stacked, surface, valueAt, type Band, type Curve } from './curve';
+import {
+  bounds,
+  byteTicks,
+  outline,
+  stacked,
+  surface,
+  valueAt,
+  type SampledBytes,
+  type DecodedCurve,
+} from './curve';
 
-const band = (rows: [number, number, number][]): Band => ({
+const band = (rows: [number, number, number][]): SampledBytes => ({
   min: Float64Array.from(rows.map(row => row[0])),
   max: Float64Array.from(rows.map(row => row[1])),
   last: Float64Array.from(rows.map(row => row[2])),
 });
 const none = band([]);
 
-function curve(times: number[], allocated: Band): Curve {
+function curve(times: number[], allocated: SampledBytes): DecodedCurve {
   return { begin: 0, end: 100, time: Float64Array.from(times), allocated, reserved: none };
 }
 

@@ -6,22 +6,22 @@ import { decodeFloats } from '../../base/base64';
 import { byteUnit } from '../../base/format';
 import { roundTickValues } from '../../base/ticks';
 
-export interface Curve {
+export interface DecodedCurve {
   begin: number;
   end: number;
   time: Float64Array;
-  allocated: Band;
+  allocated: SampledBytes;
   /** Empty columns where the file records no totals. */
-  reserved: Band;
+  reserved: SampledBytes;
 }
 
-export interface Band {
+export interface SampledBytes {
   min: Float64Array;
   max: Float64Array;
   last: Float64Array;
 }
 
-export function decode(curve: MemoryCurve): Curve {
+export function decode(curve: MemoryCurve): DecodedCurve {
   return {
     begin: curve.begin_ns,
     end: curve.end_ns,
@@ -45,7 +45,7 @@ type Point = [time: number, bytes: number];
 const steps = line<Point>().curve(curveStepAfter).digits(1);
 
 /** A line through a band: up to its greatest, down to its least, on from its last value; empty without any. */
-export function outline({ time, end }: Curve, band: Band, x: Scale, y: Scale): string {
+export function outline({ time, end }: DecodedCurve, band: SampledBytes, x: Scale, y: Scale): string {
   const points: Point[] = [];
   band.last.forEach((last, i) => {
     const [at, min, max] = [time[i]!, band.min[i]!, band.max[i]!];
@@ -62,7 +62,7 @@ export function outline({ time, end }: Curve, band: Band, x: Scale, y: Scale): s
 }
 
 /** Return what lies below a band. */
-export function surface({ time, end }: Curve, band: Band, x: Scale, y: Scale): string {
+export function surface({ time, end }: DecodedCurve, band: SampledBytes, x: Scale, y: Scale): string {
   const points = Array.from(band.max, (max, i): Point => [time[i]!, max]).filter(
     ([, max]) => !Number.isNaN(max),
   );
@@ -101,11 +101,11 @@ export function stacked(
 }
 
 /** What holds at a time; NaN before the first event. */
-export const valueAt = ({ time }: Curve, band: Band, at: number): number =>
+export const valueAt = ({ time }: DecodedCurve, band: SampledBytes, at: number): number =>
   band.last[bisectRight(time, at, 0, band.last.length) - 1] ?? NaN;
 
 /** Greatest and least of all that is drawn, 0 included. */
-export function bounds(curve: Curve): { low: number; high: number } {
+export function bounds(curve: DecodedCurve): { low: number; high: number } {
   let [low, high] = [0, 0];
   for (const band of [curve.allocated, curve.reserved]) {
     for (let i = 0; i < band.max.length; i++) {

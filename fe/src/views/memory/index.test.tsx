@@ -4,7 +4,7 @@ import golden from '../../../../tests/golden/payloads/memory.json';
 import { joinUnits } from '../../base/text';
 import { draw, drawnText, drawView, serveGoldens, textOf } from '../../testing/view';
 import { Snapshot } from './files/Snapshot';
-import { Timeline } from './files/Timeline';
+import { ExportedTimeline } from './files/ExportedTimeline';
 import View from '.';
 
 serveGoldens(golden);
@@ -97,7 +97,7 @@ it('opens the own snapshot of the recording that is shown', async () => {
 });
 
 it('opens an exported timeline', async () => {
-  draw(<Timeline {...shown(1, 'timeline')} />);
+  draw(<ExportedTimeline {...shown(1, 'timeline')} />);
   const headline = textOf(golden['memory/timeline'].headline);
   expect(await screen.findByRole('heading', { level: 1, name: joinUnits(headline) })).toBeTruthy();
   expect(document.querySelector('[data-part=kind-list]')!.textContent).toContain('activation');

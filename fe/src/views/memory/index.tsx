@@ -6,7 +6,7 @@ import { Answer } from '../../widgets/Answer';
 import { Select } from '../../widgets/inputs/Select';
 import { Sentence } from '../../widgets/Sentence';
 import { Snapshot } from './files/Snapshot';
-import { Timeline } from './files/Timeline';
+import { ExportedTimeline } from './files/ExportedTimeline';
 import { TraceMemory } from './TraceMemory';
 
 interface Props {
@@ -45,7 +45,7 @@ export default function MemoryView({ payload, crumb, run, ...shown }: Props) {
     />
   );
   if (file) {
-    const Shown = file.kind === 'snapshot' ? Snapshot : Timeline;
+    const Shown = file.kind === 'snapshot' ? Snapshot : ExportedTimeline;
     return <Shown key={file.file} selectors={selectors} file={file} crumb={crumb} files={choice} />;
   }
   return traced ? (

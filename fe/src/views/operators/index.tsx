@@ -13,9 +13,9 @@ import { Select } from '../../widgets/inputs/Select';
 import { Term } from '../../widgets/Term';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
-import { Detail } from './Detail';
+import { OperatorDetail } from './OperatorDetail';
 import { ReplayedOperators } from './ReplayedOperators';
-import { hasDevice, rowKey, totalsText } from './select';
+import { hasDevice, operatorKey, totalsText } from './select';
 import { useSelectableRows } from '../_shared/rows/useSelectableRows';
 import { speedColumns } from '../_shared/speed';
 import splitCss from '../../widgets/table/Split.module.css';
@@ -47,7 +47,7 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
   const table = useTableState({ id: device ? 'device_self_ns' : 'host_self_ns', descending: true });
   const columns = useMemo(() => columnsOf(payload), [payload]);
   const pies = useMemo(() => piesOf(payload), [payload]);
-  const { setParams, pick, chosen, close, table: rows } = useSelectableRows(payload.rows, rowKey);
+  const { setParams, pick, chosen, close, table: rows } = useSelectableRows(payload.rows, operatorKey);
   const top = Number(params.top ?? '5');
   const filtered = ['step', 'thread', 'phase', 'kernel', 'family'].filter(name => params[name]);
   const filters = (
@@ -146,7 +146,9 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
             empty={filtered.length > 0 ? 'No operator matches these filters.' : 'No operators were recorded.'}
             foot={shown => totalsOf(shown, payload)}
           />
-          {chosen && <Detail key={rowKey(chosen)} row={chosen} payload={payload} onClose={close} />}
+          {chosen && (
+            <OperatorDetail key={operatorKey(chosen)} row={chosen} payload={payload} onClose={close} />
+          )}
         </div>
       )}
       {payload.replayed.length > 0 && (
@@ -185,7 +187,7 @@ interface Pie {
 function piesOf(payload: OperatorsPayload): Pie[] {
   const sharesOf = (value: (row: OperatorRow) => number | null) =>
     payload.rows.map(row => ({
-      key: rowKey(row),
+      key: operatorKey(row),
       title: row.name.replace(/^aten::/, ''),
       value: value(row) ?? 0,
     }));

@@ -5,7 +5,7 @@ import { formatDuration, plural } from '../../base/format';
 import type { FlameNode } from '../../widgets/charts/flame/FlameGraph';
 
 /** Return a unique key of a row: its name, and what else the rows are grouped by. */
-export function rowKey(row: OperatorRow): string {
+export function operatorKey(row: OperatorRow): string {
   const groupValues = [
     row.input_shape,
     row.input_types,

@@ -11,8 +11,8 @@ import { Sentence, parseLink } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
 import { Compared } from './Compared';
 import { Dips } from './Dips';
-import { Maps } from './Maps';
-import { Ranks } from './Ranks';
+import { IterationMaps } from './IterationMaps';
+import { OverlapRanks } from './OverlapRanks';
 import { Recorded } from './Recorded';
 import { Steps } from './Steps';
 import { preferTraces } from './select';
@@ -61,8 +61,8 @@ export default function OverlapView({ payload: answer, run, span }: Props) {
       >
         <Dips payload={payload} />
       </Panel>
-      <Maps payload={payload} onOpen={open} />
-      <Ranks payload={payload} onOpen={open} />
+      <IterationMaps payload={payload} onOpen={open} />
+      <OverlapRanks payload={payload} onOpen={open} />
       <Panel
         title={
           <>

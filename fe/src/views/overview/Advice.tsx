@@ -10,7 +10,7 @@ import { ReservedWidth } from '../../widgets/Pending';
 import { Sentence, parseLink } from '../../widgets/Sentence';
 import { Tip } from '../../widgets/Term';
 import { useStepWords } from '../../state/steps';
-import { RankPicture, type Ranks } from './RankPicture';
+import { RankPicture, type RankPictureSource } from './RankPicture';
 import type { Shown } from './select';
 import css from './Advice.module.css';
 
@@ -39,7 +39,7 @@ interface Props {
   /** The step that savings are drawn as a share of. */
   step: Shown | null;
   /** The ranks that a late one is drawn beside, if they are few enough. */
-  ranks: Ranks | null;
+  ranks: RankPictureSource | null;
 }
 
 /** What to change first, largest saving first, as rows on one scale: the length of a step. */
@@ -133,7 +133,7 @@ interface RowProps {
   item: Recommendation;
   rank: number;
   step: Shown | null;
-  ranks: Ranks | null;
+  ranks: RankPictureSource | null;
   open: boolean;
   onToggle: () => void;
 }

@@ -11,7 +11,7 @@ import { Term, Tip } from '../../widgets/Term';
 import { useStepWords } from '../../state/steps';
 import {
   COMMUNICATION_PARTS,
-  communicationParts,
+  splitCommunication,
   extremes,
   range,
   rows,
@@ -37,7 +37,7 @@ interface Props {
 export function Breakdown({ overview, now, ofAverage, comparing, onOpen, onStep }: Props) {
   const say = useStepWords();
   const found = rows(overview, now);
-  const parts = ofAverage ? communicationParts(overview) : [];
+  const parts = ofAverage ? splitCommunication(overview) : [];
   const complete = overview.steps.filter(step => step.complete);
   const durations = extremes(complete, step => step.duration_ns);
   const several = complete.length > 1;

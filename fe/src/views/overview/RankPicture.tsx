@@ -6,9 +6,9 @@ import { latenessByRank } from './select';
 import css from './RankPicture.module.css';
 
 /** Most ranks that are drawn as a bar each. */
-export const MAX_RANKS = 16;
+export const MAX_RANK_BARS = 16;
 
-export interface Ranks {
+export interface RankPictureSource {
   /** How many there are; the height of so many bars is reserved. */
   count: number;
   run: string;
@@ -16,7 +16,7 @@ export interface Ranks {
 }
 
 /** A bar for each rank: how long after the median rank it arrives at collectives, added up over an average step. */
-export function RankPicture({ ranks: { count, run, span } }: { ranks: Ranks }) {
+export function RankPicture({ ranks: { count, run, span } }: { ranks: RankPictureSource }) {
   const { data } = useView<DistributedPayload>('distributed', { run, span }, {});
   const rows = data?.state === 'ready' ? latenessByRank(data.payload) : [];
   const most = Math.max(...rows.map(row => row.ns), 1);

@@ -3,7 +3,7 @@ import { categoryColor, categoryInk, type Category } from '../../base/category';
 import { exactDuration, formatDuration, formatRatio } from '../../base/format';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { useStepWords } from '../../state/steps';
-import { busy, parts, type Part, type Shown } from './select';
+import { busy, parts, type CategoryPart, type Shown } from './select';
 import css from './StepBar.module.css';
 
 /** Layout, px. */
@@ -11,7 +11,7 @@ const BAR = 38;
 const LABEL_WIDTH = 112; // a wider part has its label inside
 const LINE = 15;
 
-interface Placed extends Part {
+interface Placed extends CategoryPart {
   x: number;
   width: number;
 }

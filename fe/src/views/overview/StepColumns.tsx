@@ -2,7 +2,7 @@ import { scaleLinear } from 'd3-scale';
 import { useMemo, useState } from 'react';
 import { categoryColor } from '../../base/category';
 import { exactDuration, formatDuration, formatNumber, timeUnit } from '../../base/format';
-import { Grid } from '../../widgets/charts/Grid';
+import { GridLines } from '../../widgets/charts/GridLines';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { useStepWords } from '../../state/steps';
 import { longestSteps, parts, stepTitle, type Step } from './select';
@@ -81,7 +81,7 @@ export function StepColumns({ overview, chosen, onChoose }: Props) {
               each column is the longest of {Math.ceil(overview.step_count / steps.length)} steps
             </text>
           )}
-          <Grid ticks={marks} y={y} left={LEFT} right={edge} label={mark => label(mark / scale)} />
+          <GridLines ticks={marks} y={y} left={LEFT} right={edge} label={mark => label(mark / scale)} />
           {steps.map((step, i) => (
             <Column
               key={step.name}

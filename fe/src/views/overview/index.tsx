@@ -16,7 +16,7 @@ import { Term } from '../../widgets/Term';
 import { SavePicture } from '../../widgets/charts/SavePicture';
 import { useStepWords } from '../../state/steps';
 import { Advice } from './Advice';
-import { MAX_RANKS } from './RankPicture';
+import { MAX_RANK_BARS } from './RankPicture';
 import { Breakdown } from './Breakdown';
 import { Configuration, DeviceCard } from './Devices';
 import { Hardware } from './Hardware';
@@ -83,7 +83,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
       error={full.error?.message}
       coming={coming ? 'replay' : comparing && workers > 1 ? 'ranks' : null}
       step={shown(payload, undefined)}
-      ranks={workers > 1 && workers <= MAX_RANKS ? { count: workers, run, span } : null}
+      ranks={workers > 1 && workers <= MAX_RANK_BARS ? { count: workers, run, span } : null}
     />
   );
   const howWeKnow = payload.gains.length > 0 && (

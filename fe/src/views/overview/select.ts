@@ -7,7 +7,7 @@ import { capitalize, type Phrase } from '../../base/text';
 export type Step = Overview['steps'][number];
 type Times = Step['categories'];
 
-export interface Part {
+export interface CategoryPart {
   category: Category;
   title: string;
   /** Time before this part on the stacked bar, ns. */
@@ -17,8 +17,8 @@ export interface Part {
 }
 
 /** Returns the parts of a step that take time, in order of priority. */
-export function parts(times: Times, duration: number): Part[] {
-  const found: Part[] = [];
+export function parts(times: Times, duration: number): CategoryPart[] {
+  const found: CategoryPart[] = [];
   for (const category of CATEGORIES) {
     const ns = times[category] ?? 0;
     if (ns > 0) {
@@ -136,7 +136,7 @@ interface CommunicationPart {
 export const COMMUNICATION_PARTS = ['waiting for other ranks', 'transfer', 'not compared'] as const;
 
 /** Returns what the communication of an average step is spent on, once the other ranks are compared. */
-export function communicationParts({ waiting, average }: Overview): CommunicationPart[] {
+export function splitCommunication({ waiting, average }: Overview): CommunicationPart[] {
   if (!waiting || !average) {
     return [];
   }
@@ -170,7 +170,7 @@ export function extremes(
   };
 }
 
-export interface Row {
+export interface BreakdownRow {
   category: Category;
   title: string;
   average: number | null;
@@ -180,7 +180,7 @@ export interface Row {
 }
 
 /** Returns the rows of the breakdown: categories that take time in some step, and unknown ones with their reason. */
-export function rows(overview: Overview, now: Shown): Row[] {
+export function rows(overview: Overview, now: Shown): BreakdownRow[] {
   const complete = overview.steps.filter(step => step.complete);
   return CATEGORIES.flatMap(category => {
     const ns = now.times[category];

@@ -14,16 +14,16 @@ import { DataTable } from '../../widgets/table/DataTable';
 import splitCss from '../../widgets/table/Split.module.css';
 import { Term } from '../../widgets/Term';
 import { useStepWords, type Say } from '../../state/steps';
-import { Chart } from './Chart';
+import { RooflineChart } from './RooflineChart';
 import { columnsOf } from './columns';
-import { Counters } from './Counters';
-import { Detail } from './Detail';
+import { HardwareCounters } from './HardwareCounters';
+import { RooflineDetail } from './RooflineDetail';
 import css from './index.module.css';
 import { Peaks } from './Peaks';
 import { useCachedPeaks } from './useCachedPeaks';
 import { useSelectableRows } from '../_shared/rows/useSelectableRows';
 import { BOUND_COLORS, type Bound } from '../_shared/speed';
-import { rowKey } from './select';
+import { rooflineKey } from './select';
 
 const GROUPS = [
   ['operator', 'operator'],
@@ -41,7 +41,7 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
   const table = useTableState({ id: 'device_ns', descending: true });
   const say = useStepWords();
   const columns = useMemo(() => columnsOf(payload), [payload]);
-  const { setParams, pick, chosen, close, table: rows } = useSelectableRows(payload.rows, rowKey);
+  const { setParams, pick, chosen, close, table: rows } = useSelectableRows(payload.rows, rooflineKey);
   const device = payload.devices[0];
   const given = params.peaks ?? '';
   const give = useCachedPeaks(device, given, peaks => setParams({ peaks }));
@@ -53,7 +53,7 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
         <Answer crumb={crumb} why={<Sentence text={payload.reasons.mfu ?? []} />}>
           <Sentence text={payload.headline} />
         </Answer>
-        <Counters counters={counters} />
+        <HardwareCounters counters={counters} />
       </div>
     );
   }
@@ -80,7 +80,11 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
               </span>
             ))}
           </p>
-          <Chart payload={payload} selected={params.select} onSelect={row => pick(rowKey(row))} />
+          <RooflineChart
+            payload={payload}
+            selected={params.select}
+            onSelect={row => pick(rooflineKey(row))}
+          />
         </Panel>
         {device && (
           <Panel title={given === '' ? 'Device' : 'Device (edited)'}>
@@ -122,9 +126,11 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
           empty={filtered ? 'No work matches these filters.' : 'No operator launched device work.'}
           foot={foot(payload)}
         />
-        {chosen && <Detail key={rowKey(chosen)} row={chosen} peaks={payload.devices} onClose={close} />}
+        {chosen && (
+          <RooflineDetail key={rooflineKey(chosen)} row={chosen} peaks={payload.devices} onClose={close} />
+        )}
       </div>
-      {counters && <Counters counters={counters} />}
+      {counters && <HardwareCounters counters={counters} />}
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/roofline.json';
 import type { RooflinePayload } from '../../api/types';
-import { ceilingsOf, decades, movesOf, pointsOf, rowKey } from './select';
+import { ceilingsOf, decades, movesOf, pointsOf, rooflineKey } from './select';
 
 const payload = golden.roofline as unknown as RooflinePayload;
 
@@ -25,6 +25,6 @@ it('spans whole decades', () => {
 
 it('names a row by its shape too', () => {
   const row = payload.rows[0]!;
-  expect(rowKey(row)).toBe('aten::mm');
-  expect(rowKey({ ...row, input_shape: '[[2]]' })).toBe('aten::mm | [[2]]');
+  expect(rooflineKey(row)).toBe('aten::mm');
+  expect(rooflineKey({ ...row, input_shape: '[[2]]' })).toBe('aten::mm | [[2]]');
 });

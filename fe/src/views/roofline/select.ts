@@ -1,7 +1,7 @@
 // What the roofline draws: its points, its ceilings, and how a row is named in the address.
 import type { RooflinePayload, RooflineRow } from '../../api/types';
 
-export function rowKey(row: RooflineRow): string {
+export function rooflineKey(row: RooflineRow): string {
   return row.input_shape === null ? row.name : `${row.name} | ${row.input_shape}`;
 }
 

@@ -12,7 +12,7 @@ import {
   iterationAt,
   PHASE_COLORS,
   stepsPath,
-  type Range,
+  type IterationRange,
 } from './select';
 
 /** Layout, px. */
@@ -24,8 +24,8 @@ const GAP = 22;
 
 interface Props {
   payload: ServingPayload;
-  chosen: Range | null;
-  onChoose: (range: Range | null) => void;
+  chosen: IterationRange | null;
+  onChoose: (range: IterationRange | null) => void;
   onOpen: (iteration: number) => void;
 }
 

@@ -16,9 +16,9 @@ import { Cost } from './Cost';
 import css from './index.module.css';
 import { Iterations } from './Iterations';
 import { Origins } from './Origins';
-import { Parts } from './Parts';
-import { Ranks } from './Ranks';
-import { CAUSE_TITLES, holdsAll, PHASE_COLORS, PHASES, shownShares, type Range } from './select';
+import { IterationParts } from './IterationParts';
+import { EngineRanks } from './EngineRanks';
+import { CAUSE_TITLES, holdsAll, PHASE_COLORS, PHASES, shownShares, type IterationRange } from './select';
 
 interface Props {
   payload: ServingPayload;
@@ -30,7 +30,7 @@ interface Props {
 
 export default function ServingView({ payload, crumb, run, worker, span }: Props) {
   const { select } = useSelection();
-  const [chosen, setChosen] = useState<Range | null>(null);
+  const [chosen, setChosen] = useState<IterationRange | null>(null);
   const stretch = chosen && {
     first: String(payload.iteration_numbers[chosen.first]),
     last: String(payload.iteration_numbers[chosen.last]),
@@ -92,7 +92,7 @@ export default function ServingView({ payload, crumb, run, worker, span }: Props
       <div className={css.grid2}>
         <div className={css.column}>
           <Panel title={`Where ${shares.title} goes, ${formatDuration(shares.duration)}`}>
-            <Parts payload={payload} shares={shares} />
+            <IterationParts payload={payload} shares={shares} />
             <ScrollArea label="Phases">
               <PhaseTable phases={payload.phases} />
             </ScrollArea>
@@ -136,7 +136,7 @@ export default function ServingView({ payload, crumb, run, worker, span }: Props
       )}
       {/* They are answered later: below them nothing moves. */}
       <Origins run={run} worker={worker} span={span} onOpen={open} />
-      <Ranks run={run} span={span} />
+      <EngineRanks run={run} span={span} />
     </>
   );
 }

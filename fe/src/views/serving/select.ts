@@ -34,7 +34,7 @@ export const CAUSE_COLORS: Record<string, string> = {
 };
 
 /** Iterations from `first` to `last`, both included. */
-export interface Range {
+export interface IterationRange {
   first: number;
   last: number;
 }
@@ -169,7 +169,11 @@ export const holdsAll = ({ iteration_numbers: numbers, iterations_total: total }
   numbers.length === total;
 
 /** Where the iterations that are shown alone go: the chosen ones, whose sums may come from the server, else those of the most frequent phase. */
-export function shownShares(payload: ServingPayload, chosen: Range | null, sums: Sums | null = null): Shares {
+export function shownShares(
+  payload: ServingPayload,
+  chosen: IterationRange | null,
+  sums: Sums | null = null,
+): Shares {
   const { iterations: columns, iteration_numbers: numbers, phases } = payload;
   if (chosen && (sums || holdsAll(payload) || chosen.first === chosen.last)) {
     const [first, last] = [numbers[chosen.first]!, numbers[chosen.last]!];
@@ -186,7 +190,7 @@ export function shownShares(payload: ServingPayload, chosen: Range | null, sums:
   });
 }
 
-function sumsOf(columns: ServingColumns, { first, last }: Range): Sums {
+function sumsOf(columns: ServingColumns, { first, last }: IterationRange): Sums {
   const sum = (values: readonly number[]) =>
     values.slice(first, last + 1).reduce((total, value) => total + value, 0);
   return {
@@ -198,7 +202,7 @@ function sumsOf(columns: ServingColumns, { first, last }: Range): Sums {
 }
 
 /** Describe the iterations under the pointer. */
-export function describe(payload: ServingPayload, { first, last }: Range): string {
+export function describe(payload: ServingPayload, { first, last }: IterationRange): string {
   const { iterations: columns, iteration_numbers: numbers } = payload;
   const [from, to] = [numbers[first]!, numbers[last]!];
   if (first !== last && !holdsAll(payload)) {

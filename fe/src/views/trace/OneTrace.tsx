@@ -16,7 +16,7 @@ import { usePaths, usePathWalk } from './follow/path';
 import { useFollow, useSelectedSlice } from './follow/useSelectedSlice';
 import { Area } from './panels/Area';
 import { ALL_KINDS, KindChoice } from './panels/AreaFrame';
-import { Counters } from './panels/Counters';
+import { SelectedCounters } from './panels/SelectedCounters';
 import { SelectedPanel, describeSlice } from './panels/SelectedPanel';
 import { traceSource } from './source';
 import { Export, Links } from './tools/Export';
@@ -218,7 +218,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
               onView={(view, next) => select({ view, params: next })}
             />
             {areaSelection && area && answers.counters && (
-              <Counters
+              <SelectedCounters
                 counters={answers.counters}
                 selection={areaSelection}
                 choice={choice}

@@ -3,7 +3,7 @@ import { useComputedColorScheme } from '@mantine/core';
 import { Button } from '../inputs/Button';
 import { useStepWords } from '../../state/steps';
 import { DenseMap } from './DenseMap';
-import { colorStrength, LABEL_WIDTH, MAX_HEIGHT, ROW_HEIGHT, type HeatMapProps } from './heat';
+import { colorStrength, LABEL_WIDTH, MAX_HEIGHT, HEAT_ROW_HEIGHT, type HeatMapProps } from './heat';
 import { useWidth } from './useWidth';
 import css from './HeatMap.module.css';
 
@@ -25,7 +25,7 @@ export function HeatMap(props: HeatMapProps) {
       </p>
     );
   }
-  const numbersFit = rows.length * ROW_HEIGHT <= MAX_HEIGHT && inner / columns.length >= MIN_CELL_WIDTH;
+  const numbersFit = rows.length * HEAT_ROW_HEIGHT <= MAX_HEIGHT && inner / columns.length >= MIN_CELL_WIDTH;
   return (
     <div ref={ref} className={css.map} role="figure" aria-label={title}>
       {width > 0 &&

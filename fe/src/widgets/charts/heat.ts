@@ -35,7 +35,7 @@ export interface HeatMapNouns {
 }
 
 /** Px. */
-export const ROW_HEIGHT = 28;
+export const HEAT_ROW_HEIGHT = 28;
 /** Width of the names of rows, px. */
 export const LABEL_WIDTH = 66;
 /** Greatest height of a map whose rows are all `ROW_HEIGHT` high, px. */
@@ -46,7 +46,7 @@ export const RULERS_HEIGHT = 72;
 
 /** Return the height of the cells of a map without numbers, px. */
 export const denseHeight = (rows: number): number =>
-  Math.max(Math.min(rows * ROW_HEIGHT, MAX_HEIGHT), Math.min(rows, 2 * MAX_HEIGHT));
+  Math.max(Math.min(rows * HEAT_ROW_HEIGHT, MAX_HEIGHT), Math.min(rows, 2 * MAX_HEIGHT));
 
 /** Powers of ten between the strongest and the lightest color of a logarithmic scale. */
 const DECADES = 3;

@@ -31,7 +31,7 @@ import { useRestoredState, useRestoredScroll } from '../../state/restored';
 import { Icon } from '../Icon';
 import { Button } from '../inputs/Button';
 import { Names } from '../Name';
-import { CellContent, gridLayout, isText, namesOf, ROW_HEIGHT, saveCsv, type Column } from './columns';
+import { CellContent, gridLayout, isText, namesOf, TABLE_ROW_HEIGHT, saveCsv, type Column } from './columns';
 import { createMatcher, type Search } from './search';
 import { SearchBox } from './SearchBox';
 import { ColumnMenu, TableHead, type Sort } from './TableHead';
@@ -153,7 +153,7 @@ export function DataTable<R extends object>(props: Props<R>) {
   const virtual = useVirtualizer({
     count: shown.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_HEIGHT,
+    estimateSize: () => TABLE_ROW_HEIGHT,
     overscan: 12,
   });
 
@@ -169,7 +169,7 @@ export function DataTable<R extends object>(props: Props<R>) {
     }
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / ROW_HEIGHT) - 2);
+    const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / TABLE_ROW_HEIGHT) - 2);
     const targets: Record<string, number> = {
       ArrowDown: position + 1,
       ArrowUp: position < 0 ? 0 : position - 1,
@@ -248,7 +248,7 @@ export function DataTable<R extends object>(props: Props<R>) {
       <div
         ref={scroller}
         className={css.scroller}
-        style={{ '--rows-height': `${virtual.getTotalSize() + ROW_HEIGHT}px` } as CSSProperties}
+        style={{ '--rows-height': `${virtual.getTotalSize() + TABLE_ROW_HEIGHT}px` } as CSSProperties}
         data-part="table-scroll"
         role={props.childRows ? 'treegrid' : 'grid'}
         aria-rowcount={shown.length + 1}

@@ -14,7 +14,7 @@ import { plural } from '../../base/format';
 import { useRestoredScroll } from '../../state/restored';
 import { Icon } from '../Icon';
 import { Names } from '../Name';
-import { CellContent, gridLayout, isText, namesOf, ROW_HEIGHT, saveCsv, type Column } from './columns';
+import { CellContent, gridLayout, isText, namesOf, TABLE_ROW_HEIGHT, saveCsv, type Column } from './columns';
 import { SearchBox } from './SearchBox';
 import { TableHead, type Sort } from './TableHead';
 import css from './Table.module.css';
@@ -55,7 +55,7 @@ export function PagedTable<R>(props: Props<R>) {
   const virtual = useVirtualizer({
     count,
     getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_HEIGHT,
+    estimateSize: () => TABLE_ROW_HEIGHT,
     overscan: 12,
   });
   const items = virtual.getVirtualItems();
@@ -85,7 +85,7 @@ export function PagedTable<R>(props: Props<R>) {
     virtual.scrollToIndex(index, { align: 'auto' });
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const pageSize = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / ROW_HEIGHT) - 2);
+    const pageSize = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / TABLE_ROW_HEIGHT) - 2);
     const targets: Record<string, number> = {
       ArrowDown: position + 1,
       ArrowUp: Math.max(position - 1, 0),
@@ -142,7 +142,7 @@ export function PagedTable<R>(props: Props<R>) {
       <div
         ref={scroller}
         className={css.scroller}
-        style={{ '--rows-height': `${virtual.getTotalSize() + ROW_HEIGHT}px` } as CSSProperties}
+        style={{ '--rows-height': `${virtual.getTotalSize() + TABLE_ROW_HEIGHT}px` } as CSSProperties}
         data-part="table-scroll"
         role="grid"
         aria-rowcount={count + 1}

@@ -17,7 +17,7 @@ import { Name } from '../Name';
 import css from './Table.module.css';
 
 /** Height of a row, px. */
-export const ROW_HEIGHT = 28;
+export const TABLE_ROW_HEIGHT = 28;
 
 type CellValue = string | number | boolean | null | undefined;
 

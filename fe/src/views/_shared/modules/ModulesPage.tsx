@@ -7,8 +7,8 @@ import { Answer } from '../../../widgets/Answer';
 import { Choice } from '../../../widgets/inputs/Choice';
 import { Sentence } from '../../../widgets/Sentence';
 import { Term } from '../../../widgets/Term';
-import { Detail } from './Detail';
-import { Flame } from './Flame';
+import { ModuleDetail } from './ModuleDetail';
+import { ModuleFlameGraph } from './ModuleFlameGraph';
 import { pathTo } from './select';
 import { Tree } from './Tree';
 import grid from './Grid.module.css';
@@ -84,11 +84,17 @@ export function ModulesPage({ tab, name, payload, crumb, shows, first }: Props) 
           </div>
         )}
         {!missing && content === 'flame' && (
-          <Flame tab={tab} hasDevice={payload.has_device} onPlace={onPlace} />
+          <ModuleFlameGraph tab={tab} hasDevice={payload.has_device} onPlace={onPlace} />
         )}
         {!missing && !isModuleContent && content}
         {path.length > 0 && (
-          <Detail key={params.place} tab={tab} path={path} hasDevice={payload.has_device} onPlace={onPlace} />
+          <ModuleDetail
+            key={params.place}
+            tab={tab}
+            path={path}
+            hasDevice={payload.has_device}
+            onPlace={onPlace}
+          />
         )}
       </div>
     </>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import golden from '../../../../../tests/golden/payloads/modules.json';
 import type { ModuleFlame, ModuleRow } from '../../../api/types';
-import { flameRoot, pathTo, initiallyExpanded } from './select';
+import { buildModuleFlame, pathTo, initiallyExpanded } from './select';
 
 const rows: ModuleRow[] = golden.modules.rows;
 const [net] = rows;
@@ -22,7 +22,7 @@ test('rows that are expanded at first', () => {
 });
 
 test('frames become a tree', () => {
-  const root = flameRoot(golden['modules/flame'] as ModuleFlame);
+  const root = buildModuleFlame(golden['modules/flame'] as ModuleFlame);
   expect(root.value).toBe(117_000);
   const linear = root.children[0]!.children[0]!;
   expect(linear.name).toBe('Linear_0');

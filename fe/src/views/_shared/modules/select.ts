@@ -38,7 +38,7 @@ export function initiallyExpanded(rows: readonly ModuleRow[], maxRows = 30): str
 export type Frame = ModuleFlame['frames'][number];
 
 /** Return the frames as nodes below one root; what children leave uncovered is self time. */
-export function flameRoot(flame: ModuleFlame): FlameNode {
+export function buildModuleFlame(flame: ModuleFlame): FlameNode {
   const nodes = flame.frames.map((frame): FlameNode => ({
     name: frame.name,
     value: frame.value_ns,

@@ -4,7 +4,7 @@ import type { GroupRow, RankCollectiveRow } from '../../../api/types';
 import { formatCount, plural } from '../../../base/format';
 import { Name } from '../../../widgets/Name';
 import type { Column } from '../../../widgets/table/columns';
-import { isLarge, rankName, rowNoun } from '../select';
+import { isLarge, rankName, rankNoun } from '../select';
 import css from './JobTable.module.css';
 import { bandwidthColumn, JobTable, rankColumn, TransferBar, type TableProps } from './JobTable';
 
@@ -76,7 +76,7 @@ export function RankCollectives(table: TableProps) {
       rowKey={row => `${row.worker}/${row.group}/${row.name}/${row.backend}`}
       searchText={row => `${row.name}\n${rankName(row.rank, row.worker)}\n${row.worker}`}
       unsorted={UNSORTED}
-      placeholder={`Filter collectives and ${rowNoun(payload)}s`}
+      placeholder={`Filter collectives and ${rankNoun(payload)}s`}
       noun="row"
       empty="No communication was recorded."
     />

@@ -5,7 +5,7 @@ import { formatDuration } from '../../../base/format';
 import { Meter } from '../../../widgets/charts/Meter';
 import { Name } from '../../../widgets/Name';
 import type { Column } from '../../../widgets/table/columns';
-import { rankName, rowNoun } from '../select';
+import { rankName, rankNoun } from '../select';
 import css from './JobTable.module.css';
 import { JobTable, rankColumn, type TableProps } from './JobTable';
 
@@ -34,7 +34,7 @@ export function Families(table: TableProps) {
       { id: 'device_ns', title: 'Device time', kind: 'duration', value: row => row.device_ns },
       {
         id: 'share',
-        title: `Share of ${rowNoun(payload)}`,
+        title: `Share of ${rankNoun(payload)}`,
         kind: 'ratio',
         width: 120,
         value: row => row.share,
@@ -72,7 +72,7 @@ export function Families(table: TableProps) {
       rowKey={row => `${row.worker}/${row.family}`}
       searchText={row => `${row.family}\n${row.kind}\n${rankName(row.rank, row.worker)}\n${row.kernel}`}
       unsorted={UNSORTED}
-      placeholder={`Filter families, kernels and ${rowNoun(payload)}s`}
+      placeholder={`Filter families, kernels and ${rankNoun(payload)}s`}
       noun="row"
       empty="No device work was recorded: the ranks ran on the CPU, or the profiler didn’t record the devices."
     />

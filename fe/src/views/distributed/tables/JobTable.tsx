@@ -7,7 +7,7 @@ import { useTableState } from '../../../state/table';
 import type { Column } from '../../../widgets/table/columns';
 import { DataTable } from '../../../widgets/table/DataTable';
 import { ROWS_PER_PAGE, PagedTable } from '../../../widgets/table/PagedTable';
-import { isLarge, rowNoun } from '../select';
+import { isLarge, rankNoun } from '../select';
 import css from './JobTable.module.css';
 
 export interface TableProps {
@@ -134,7 +134,7 @@ function Rate({ value, least }: { value: number; least: boolean }) {
 export function rankColumn<R extends { rank: number | null; worker: string }>(
   payload: DistributedPayload,
 ): Column<R> {
-  return rowNoun(payload) === 'rank'
+  return rankNoun(payload) === 'rank'
     ? {
         id: 'rank',
         title: 'Rank',

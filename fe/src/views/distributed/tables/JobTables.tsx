@@ -6,11 +6,11 @@ import { Icon } from '../../../widgets/Icon';
 import { Choice } from '../../../widgets/inputs/Choice';
 import { Select } from '../../../widgets/inputs/Select';
 import { InstanceDetail } from '../Instance';
-import { isLarge, rankName, rowNoun } from '../select';
+import { isLarge, rankName, rankNoun } from '../select';
 import { GroupCollectives, RankCollectives } from './Collectives';
 import { Families } from './Families';
 import { Instances } from './Instances';
-import { Ranks } from './Ranks';
+import { RankTable } from './RankTable';
 import css from '../index.module.css';
 import splitCss from '../../../widgets/table/Split.module.css';
 
@@ -38,7 +38,7 @@ interface Props {
 export function JobTables({ payload, selectors, setParams, onWorker, onMerged }: Props) {
   const { selection, select } = useSelection();
   const { params } = selection;
-  const options = tables(rowNoun(payload));
+  const options = tables(rankNoun(payload));
   const table = options.find(([name]) => name === params.table)?.[0] ?? 'worker';
   const picked =
     table === 'collectives' && /^\d+$/.test(params.collective ?? '') ? Number(params.collective) : null;
@@ -72,7 +72,7 @@ export function JobTables({ payload, selectors, setParams, onWorker, onMerged }:
       {table === 'worker' && <RankCollectives {...shared} />}
       {table === 'group' && <GroupCollectives {...shared} />}
       {table === 'families' && <Families {...shared} />}
-      {table === 'ranks' && <Ranks {...shared} onWorker={onWorker} />}
+      {table === 'ranks' && <RankTable {...shared} onWorker={onWorker} />}
       {table === 'collectives' && (
         <Instances
           {...shared}

@@ -8,13 +8,13 @@ import { Panel } from '../../../widgets/Panel';
 import { Select } from '../../../widgets/inputs/Select';
 import { Sentence } from '../../../widgets/Sentence';
 import { SavePicture } from '../../../widgets/charts/SavePicture';
-import { AddressMap } from './AddressMap';
-import { FileState } from './FileState';
+import { SegmentMap } from './SegmentMap';
+import { UnreadFile } from './UnreadFile';
 import { Frames } from './Frames';
 import { SnapshotHistory } from './SnapshotHistory';
 import { SnapshotInstant } from './SnapshotInstant';
 import { SnapshotPair } from './SnapshotPair';
-import { SnapshotRanks, useSnapshotRanks } from './SnapshotRanks';
+import { RankPeaks, useSnapshotRanks } from './RankPeaks';
 import pageCss from '../index.module.css';
 
 interface Props {
@@ -40,7 +40,7 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
   const { ranks } = useSnapshotRanks(selectors, several);
   const shownDevice = snapshot?.devices.find(each => each.id === snapshot.device);
   if (!snapshot || !shownDevice) {
-    return <FileState file={file} crumb={crumb} files={files} error={error} />;
+    return <UnreadFile file={file} crumb={crumb} files={files} error={error} />;
   }
   const remedies = snapshot.oom.at(-1)?.remedies ?? [];
   const growth = snapshot.growth
@@ -131,9 +131,9 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
           onPick={setChosen}
         />
       </div>
-      {several && <SnapshotRanks selectors={selectors} />}
+      {several && <RankPeaks selectors={selectors} />}
       <SnapshotPair selectors={selectors} device={snapshot.device} path={file.path} />
-      <AddressMap selectors={selectors} file={file} device={snapshot.device} />
+      <SegmentMap selectors={selectors} file={file} device={snapshot.device} />
     </div>
   );
 }

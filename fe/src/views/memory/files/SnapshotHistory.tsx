@@ -5,12 +5,12 @@ import { useMemo } from 'react';
 import type { MemorySnapshot } from '../../../api/types';
 import { decodeFloats } from '../../../base/base64';
 import { formatBytes, formatCount } from '../../../base/format';
-import { Grid } from '../../../widgets/charts/Grid';
+import { GridLines } from '../../../widgets/charts/GridLines';
 import { useWidth } from '../../../widgets/charts/useWidth';
-import { bounds, byteTicks, outline, stacked, type Curve } from '../curve';
+import { bounds, byteTicks, outline, stacked, type DecodedCurve } from '../curve';
 import { memoryCategoryColor } from './categories';
 import css from './Snapshot.module.css';
-import curveCss from '../Curve.module.css';
+import curveCss from '../MemoryChart.module.css';
 
 interface Props {
   snapshot: MemorySnapshot;
@@ -29,7 +29,7 @@ export function SnapshotHistory({ snapshot, entry, onPick }: Props) {
   const data = useMemo(() => {
     const last = decodeFloats(snapshot.reserved_last);
     const time = decodeFloats(snapshot.entry);
-    const curve: Curve = {
+    const curve: DecodedCurve = {
       begin: time[0] ?? 0,
       end: (time[time.length - 1] ?? 0) + 1,
       time,
@@ -99,7 +99,7 @@ export function SnapshotHistory({ snapshot, entry, onPick }: Props) {
               }
             }}
           >
-            <Grid ticks={byteTicks(0, top, 5)} y={y} left={LEFT} right={width - 8} label={formatBytes} />
+            <GridLines ticks={byteTicks(0, top, 5)} y={y} left={LEFT} right={width - 8} label={formatBytes} />
             {paths.map((path, i) => (
               <path
                 key={snapshot.categories[i]}

@@ -3,12 +3,12 @@ import { expect, it } from 'vitest';
 import golden from '../../../../../tests/golden/payloads/memory.json';
 import { draw, serveGoldens, textOf } from '../../../testing/view';
 import { SnapshotFit } from './SnapshotFit';
-import { SnapshotRanks } from './SnapshotRanks';
+import { RankPeaks } from './RankPeaks';
 
 serveGoldens(golden);
 
 it('shows a row per rank with its categories, and which one differs', async () => {
-  draw(<SnapshotRanks selectors={{ run: 'snapshots' }} />);
+  draw(<RankPeaks selectors={{ run: 'snapshots' }} />);
   const ranks = golden['memory/ranks'];
   await waitFor(() =>
     expect(document.querySelector('[data-part=ranks-headline]')?.textContent?.replaceAll('\u00a0', ' ')).toBe(

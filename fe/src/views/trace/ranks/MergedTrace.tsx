@@ -9,8 +9,8 @@ import { useSelection } from '../../../state/selection';
 import { Answer } from '../../../widgets/Answer';
 import { Sentence, TextWithCode } from '../../../widgets/Sentence';
 import { readTraceState } from '../state';
-import { MAX_RANKS } from './RankPicker';
-import { Ranks } from './Ranks';
+import { MAX_TIMELINE_RANKS } from './RankPicker';
+import { RanksTimeline } from './RanksTimeline';
 
 /** Time between two requests while a rank is read, ms. */
 const WAIT_MS = 500;
@@ -19,7 +19,7 @@ export function MergedTrace({ run, crumb }: { run: string; crumb: string }) {
   const client = useClient();
   const { selection } = useSelection();
   const { params, span } = selection;
-  const chosen = useMemo(() => readRanks(params).slice(0, MAX_RANKS), [params]);
+  const chosen = useMemo(() => readRanks(params).slice(0, MAX_TIMELINE_RANKS), [params]);
   const selectors = useMemo(() => ({ run, span }), [run, span]);
   const { window } = useMemo(() => readTraceState(params), [params]);
   const answer = useView<ConnectionsPayload>('distributed/connections', selectors, {
@@ -65,7 +65,9 @@ export function MergedTrace({ run, crumb }: { run: string; crumb: string }) {
     // oxlint-disable-next-line react-hooks/exhaustive-deps -- the shifts and traces of the same ranks do not change
   }, [key]);
   if (job && aligned && aligned.length > 0) {
-    return <Ranks key={key} run={run} crumb={crumb} members={aligned} connections={job} chosen={chosen} />;
+    return (
+      <RanksTimeline key={key} run={run} crumb={crumb} members={aligned} connections={job} chosen={chosen} />
+    );
   }
   const failed = answer.error ?? traces.find(trace => trace.error)?.error;
   return (

@@ -8,7 +8,7 @@ import toolsCss from '../tools/Tools.module.css';
 import css from './RankPicker.module.css';
 
 /** Most ranks on one timeline. */
-export const MAX_RANKS = 8;
+export const MAX_TIMELINE_RANKS = 8;
 
 interface Props {
   run: string;
@@ -40,7 +40,7 @@ export function RankPicker({ run, chosen, onChoose }: Props) {
       </Popover.Target>
       <Popover.Dropdown className={toolsCss.menu} data-part="trace-menu">
         <p className="dim">
-          Up to {MAX_RANKS} {noun}s at a time.
+          Up to {MAX_TIMELINE_RANKS} {noun}s at a time.
         </p>
         <div className={css.ranks}>
           {listed.map(({ name, rank }) => {
@@ -50,7 +50,7 @@ export function RankPicker({ run, chosen, onChoose }: Props) {
                 key={name}
                 label={rank === null ? name : `rank ${rank}`}
                 checked={on}
-                disabled={on ? draft.length === 1 : draft.length >= MAX_RANKS}
+                disabled={on ? draft.length === 1 : draft.length >= MAX_TIMELINE_RANKS}
                 onChange={() => setDraft(on ? draft.filter(each => each !== name) : [...draft, name])}
               />
             );

@@ -3,7 +3,7 @@ import { Popover } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import type { Client } from '../../../api/client';
 import type { Selectors, TraceColors, TracePayload, TraceSelection } from '../../../api/types';
-import { type Chart, plainColor, savePng, saveSvg } from '../../../base/browser/picture';
+import { type ChartPicture, plainColor, savePng, saveSvg } from '../../../base/browser/picture';
 import { saveFile, toCsv } from '../../../base/browser/save';
 import { causeTitle } from '../../../base/causes';
 import { useClient } from '../../../state/queries';
@@ -51,7 +51,7 @@ export function Save({ timeline, payload, colorBy, subject, traces, colors, link
       setProblem(error instanceof Error ? error.message : String(error));
     }
   };
-  const draw = (save: (name: string, charts: readonly Chart[]) => Promise<void> | void) => () =>
+  const draw = (save: (name: string, charts: readonly ChartPicture[]) => Promise<void> | void) => () =>
     attempt(() => {
       const title = `${subject}, ${time(shown.begin)} to ${time(shown.end)}`;
       const picture =
@@ -95,7 +95,7 @@ function pictureOfTracks(
   payload: TracePayload,
   texts: readonly LegendEntry[],
   title: string,
-): Chart | null {
+): ChartPicture | null {
   const { lastFrame: frame } = controller;
   if (!frame) {
     return null;

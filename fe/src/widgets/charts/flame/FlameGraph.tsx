@@ -6,8 +6,8 @@ import { Button } from '../../inputs/Button';
 import { Checkbox } from '../../inputs/Checkbox';
 import { Select } from '../../inputs/Select';
 import { useWidth } from '../useWidth';
-import { arrange, availableOptions, type Arrangement } from './arrange';
-import { findRelatives, layOutBoxes, moveTarget, ROW_HEIGHT, type Box, type FlameNode } from './layout';
+import { arrange, availableOptions, type FlameArrangement } from './arrange';
+import { findRelatives, layOutBoxes, moveTarget, FRAME_HEIGHT, type Box, type FlameNode } from './layout';
 import css from './FlameGraph.module.css';
 
 export type { FlameNode } from './layout';
@@ -31,7 +31,11 @@ export function FlameGraph({ root: original, color, format, highlight, onOpen, m
   const { ref, width } = useWidth();
   const id = useId();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [arrangement, setArrangement] = useState<Arrangement>({ byCall: false, merged: true, folded: true });
+  const [arrangement, setArrangement] = useState<FlameArrangement>({
+    byCall: false,
+    merged: true,
+    folded: true,
+  });
   const root = useMemo(() => arrange(original, arrangement), [original, arrangement]);
   const [lastRoot, setLastRoot] = useState(root);
   const [trail, setTrail] = useState<FlameNode[]>([]);
@@ -48,7 +52,7 @@ export function FlameGraph({ root: original, color, format, highlight, onOpen, m
   const boxes = useMemo(() => layOutBoxes(zoomed, trail, width), [zoomed, trail, width]);
   const current = boxes.find(box => box.node === active) ?? boxes.find(box => box.node === zoomed);
   const highlighted = pointed ?? (focused ? (current?.node ?? null) : null);
-  const height = ROW_HEIGHT * boxes.reduce((max, box) => Math.max(max, box.depth + 1), 1);
+  const height = FRAME_HEIGHT * boxes.reduce((max, box) => Math.max(max, box.depth + 1), 1);
 
   useEffect(() => {
     const context = canvas.current?.getContext('2d');
@@ -68,7 +72,7 @@ export function FlameGraph({ root: original, color, format, highlight, onOpen, m
     setActive(node);
   };
   const nodeAt = ({ offsetX: x, offsetY: y }: { offsetX: number; offsetY: number }): FlameNode | null =>
-    boxes.find(box => box.depth === Math.floor(y / ROW_HEIGHT) && x >= box.x && x < box.x + box.width)
+    boxes.find(box => box.depth === Math.floor(y / FRAME_HEIGHT) && x >= box.x && x < box.x + box.width)
       ?.node ?? null;
   const onKeyDown = (event: KeyboardEvent) => {
     if (!current) {
@@ -79,7 +83,7 @@ export function FlameGraph({ root: original, color, format, highlight, onOpen, m
       const next = moveTarget(boxes, current, event.key) ?? current;
       setPointed(null);
       setActive(next.node);
-      scrollIntoView(event.currentTarget, next.depth * ROW_HEIGHT);
+      scrollIntoView(event.currentTarget, next.depth * FRAME_HEIGHT);
     } else if (event.key === 'Enter' || event.key === ' ') {
       event.preventDefault();
       zoom(current.node);
@@ -158,8 +162,8 @@ const ORDERS = [
 
 interface ArrangementOptionsProps {
   root: FlameNode;
-  arrangement: Arrangement;
-  onChange: (arrangement: Arrangement) => void;
+  arrangement: FlameArrangement;
+  onChange: (arrangement: FlameArrangement) => void;
 }
 
 /** The options of the arrangement that make a difference for this tree. */
@@ -199,7 +203,10 @@ const MOVE_KEYS = new Set(['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', 'H
 
 /** Scroll so that the row that starts at `top` is visible. */
 function scrollIntoView(scroller: Element, top: number): void {
-  scroller.scrollTop = Math.min(Math.max(scroller.scrollTop, top + ROW_HEIGHT - scroller.clientHeight), top);
+  scroller.scrollTop = Math.min(
+    Math.max(scroller.scrollTop, top + FRAME_HEIGHT - scroller.clientHeight),
+    top,
+  );
 }
 
 interface AccessibleItemsProps {
@@ -264,12 +271,12 @@ function paintFlame(context: CanvasRenderingContext2D, boxes: Box[], options: Pa
     context.globalAlpha =
       node === options.highlighted ? 0.75 : emphasized ? 0.34 + 0.08 * (hashCode(node.name) % 3) : 0.12;
     context.fillStyle = resolveColor(node.color ?? options.color);
-    context.fillRect(x, depth * ROW_HEIGHT, Math.max(width - 0.75, 0.5), ROW_HEIGHT - 1);
+    context.fillRect(x, depth * FRAME_HEIGHT, Math.max(width - 0.75, 0.5), FRAME_HEIGHT - 1);
     context.globalAlpha = 1;
     const letters = Math.floor((width - 8) / letterWidth);
     if (letters >= 3) {
       context.fillStyle = ink;
-      context.fillText(shorten(node.name, letters), x + 4, depth * ROW_HEIGHT + ROW_HEIGHT / 2);
+      context.fillText(shorten(node.name, letters), x + 4, depth * FRAME_HEIGHT + FRAME_HEIGHT / 2);
     }
   }
 }

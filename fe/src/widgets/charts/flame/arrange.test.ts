@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { arrange, listNodes, type Arrangement } from './arrange';
+import { arrange, listNodes, type FlameArrangement } from './arrange';
 import type { FlameNode } from './layout';
 
 const node = (
@@ -13,7 +13,7 @@ const node = (
   children,
   ...more,
 });
-const PLAIN: Arrangement = { byCall: false, merged: false, folded: false };
+const PLAIN: FlameArrangement = { byCall: false, merged: false, folded: false };
 const names = (root: FlameNode) => root.children.map(({ name }) => name);
 
 it('sorts by time, or by the first call', () => {

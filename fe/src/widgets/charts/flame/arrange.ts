@@ -2,7 +2,7 @@
 import { group } from 'd3-array';
 import type { FlameNode } from './layout';
 
-export interface Arrangement {
+export interface FlameArrangement {
   /** Siblings in the order of their first call, where that is known, instead of the heaviest first. */
   byCall: boolean;
   /** Siblings of one kind are one box: "12 × TimesformerLayer". */
@@ -15,7 +15,7 @@ export interface Arrangement {
  * Return an arranged copy of a tree. Values don't change, so the widths still add up. It isn't recursive, because
  * malicious files nest calls deeper than the browser's stack.
  */
-export function arrange(root: FlameNode, { byCall, merged, folded }: Arrangement): FlameNode {
+export function arrange(root: FlameNode, { byCall, merged, folded }: FlameArrangement): FlameNode {
   const foldable = folded ? foldableFrames(root) : undefined;
   const copy = { ...root };
   const open = [copy];

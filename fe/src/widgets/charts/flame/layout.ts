@@ -30,7 +30,7 @@ export interface Box {
 /** Width of the narrowest box drawn, px. */
 const MIN_BOX_WIDTH = 0.6;
 /** Height of a row, px. */
-export const ROW_HEIGHT = 20;
+export const FRAME_HEIGHT = 20;
 
 /** Return the boxes of the zoomed node and its descendants level by level, below its callers at full width. */
 export function layOutBoxes(zoomed: FlameNode, trail: FlameNode[], width: number): Box[] {

@@ -18,7 +18,7 @@ interface Props {
   onClose: () => void;
 }
 
-export function Detail({ row, peaks, onClose }: Props) {
+export function RooflineDetail({ row, peaks, onClose }: Props) {
   const facts: [string, string | null][] = [
     ['Input shapes', row.input_shape],
     ['FLOPs', row.flops === null ? null : `${formatNumber(row.flops / 1e9)} GFLOP`],

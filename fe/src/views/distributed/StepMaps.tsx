@@ -6,7 +6,7 @@ import { HeatMap } from '../../widgets/charts/HeatMap';
 import { Panel } from '../../widgets/Panel';
 import { Term } from '../../widgets/Term';
 import { useStepWords } from '../../state/steps';
-import { maxValue, grid, rankName, rowNoun } from './select';
+import { maxValue, grid, rankName, rankNoun } from './select';
 import css from './index.module.css';
 
 /** Lateness below this share of the longest part of a step is noise and is drawn pale. */
@@ -26,7 +26,7 @@ interface Props {
   onStep: (worker: string, step: string) => void;
 }
 
-export function Maps({ payload, onLate, onStep }: Props) {
+export function StepMaps({ payload, onLate, onStep }: Props) {
   const maps = useMemo(() => {
     const computation = grid(payload, row => row.computation_ns + row.overlap_ns);
     const exposed = grid(payload, row => row.exposed_ns);
@@ -34,7 +34,7 @@ export function Maps({ payload, onLate, onStep }: Props) {
     return { computation, exposed, other, most: maxValue(computation, exposed, other) };
   }, [payload]);
   const say = useStepWords();
-  const noun = rowNoun(payload);
+  const noun = rankNoun(payload);
   const late = payload.heat_map;
   const ranks = useMemo(() => new Map(payload.ranks.map(row => [row.worker, row.rank])), [payload]);
   const rowsOfVerdict = (workers: readonly string[]) =>

@@ -4,7 +4,7 @@ import css from './index.module.css';
 import { CAUSE_COLORS, CAUSE_TITLES, type Shares } from './select';
 
 /** Where an iteration goes: the device's work, then its idle time by cause. */
-export function Parts({ payload, shares }: { payload: ServingPayload; shares: Shares }) {
+export function IterationParts({ payload, shares }: { payload: ServingPayload; shares: Shares }) {
   const parts = [
     {
       key: 'busy',

@@ -6,8 +6,8 @@ import { FoldedLegend } from '../../widgets/charts/FoldedLegend';
 import { Button } from '../../widgets/inputs/Button';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { causeColor } from '../../base/causes';
-import { onTimeline, workOnTimeline, type Row, type Work } from './select';
-import css from './StepBar.module.css';
+import { onTimeline, workOnTimeline, type CauseRow, type Work } from './select';
+import css from './IdleBar.module.css';
 
 /** Layout, px. */
 const TOP = 30;
@@ -27,12 +27,12 @@ interface Part {
 
 interface Props {
   payload: IdlePayload;
-  rows: Row[];
+  rows: CauseRow[];
   title: string;
 }
 
 /** Bar of an average step, and below its idle time a bar of the causes. */
-export function StepBar({ payload, rows, title }: Props) {
+export function IdleBar({ payload, rows, title }: Props) {
   const { ref, width } = useWidth();
   const { selection, select } = useSelection();
   const steps = Math.max(payload.counted, 1);
@@ -41,7 +41,7 @@ export function StepBar({ payload, rows, title }: Props) {
   const parts = layOut(
     [
       ['compute', 'Compute', payload.compute_ns / steps, 'var(--c-kernel)'],
-      ...communicationParts(payload, steps),
+      ...splitExposed(payload, steps),
       ['copies', 'Exposed copies', payload.exposed_copy_ns / steps, 'var(--c-memcpy)'],
     ],
     duration,
@@ -52,7 +52,7 @@ export function StepBar({ payload, rows, title }: Props) {
     idle,
     width,
   ).map((part, i) => ({ ...part, row: rows[i]! }));
-  const openCause = (row: Row) => select({ view: 'trace', params: onTimeline(payload, row) });
+  const openCause = (row: CauseRow) => select({ view: 'trace', params: onTimeline(payload, row) });
   const openWork = (part: Part) =>
     select({ view: 'trace', params: workOnTimeline(payload, selection.params.step, workOf(part.key)) });
   const from = duration > 0 ? width * (1 - idle / duration) : width;
@@ -171,17 +171,17 @@ const WAITING = 'color-mix(in srgb, var(--c-communication) 55%, var(--sf))';
 const UNKNOWN = 'color-mix(in srgb, var(--c-communication) 75%, var(--sf))';
 
 /** Most awaited ranks with a part of their own. */
-const MAX_RANKS = 3;
+const MAX_AWAITED_RANKS = 3;
 
 /** Exposed communication, split into transfer and waiting by awaited rank once the other ranks are read. */
-export function communicationParts(
+export function splitExposed(
   { communication: parts, waits_for: waits, exposed_communication_ns: exposed }: IdlePayload,
   steps: number,
 ): [string, string, number, string][] {
   if (parts === null) {
     return [['communication', 'Exposed communication', exposed / steps, TRANSFER]];
   }
-  const named = waits.slice(0, MAX_RANKS);
+  const named = waits.slice(0, MAX_AWAITED_RANKS);
   const rest = parts.waiting_ns - named.reduce((sum, each) => sum + each.waiting_ns, 0);
   return [
     ['transfer', 'Exposed transfer', parts.transfer_ns, TRANSFER],

@@ -11,13 +11,13 @@ import { Answer } from '../../../widgets/Answer';
 import { Sentence } from '../../../widgets/Sentence';
 import { Panel } from '../../../widgets/Panel';
 import { SavePicture } from '../../../widgets/charts/SavePicture';
-import { Grid } from '../../../widgets/charts/Grid';
+import { GridLines } from '../../../widgets/charts/GridLines';
 import { useWidth } from '../../../widgets/charts/useWidth';
 import { byteTicks, stacked } from '../curve';
-import { FileState } from './FileState';
+import { UnreadFile } from './UnreadFile';
 import pageCss from '../index.module.css';
-import css from './Timeline.module.css';
-import curveCss from '../Curve.module.css';
+import css from './ExportedTimeline.module.css';
+import curveCss from '../MemoryChart.module.css';
 
 interface Props {
   selectors: Selectors;
@@ -45,14 +45,14 @@ const COLORS: Record<string, string> = {
 };
 const colorOf = (category: string): string => COLORS[category] ?? 'var(--ln-2)';
 
-export function Timeline({ selectors, file, crumb, files }: Props) {
+export function ExportedTimeline({ selectors, file, crumb, files }: Props) {
   const { data, error } = useView<MemoryTimeline>('memory/timeline', selectors, {
     file: String(file.file),
     points: POINTS,
   });
   const timeline = data?.state === 'ready' ? data.payload : undefined;
   if (!timeline) {
-    return <FileState file={file} crumb={crumb} files={files} error={error} />;
+    return <UnreadFile file={file} crumb={crumb} files={files} error={error} />;
   }
   return (
     <div className={pageCss.view}>
@@ -108,7 +108,13 @@ function Stack({ timeline }: { timeline: MemoryTimeline }) {
             }}
             onPointerLeave={() => setPointed(null)}
           >
-            <Grid ticks={byteTicks(0, high, 6)} y={y} left={LEFT} right={width - 8} label={formatBytes} />
+            <GridLines
+              ticks={byteTicks(0, high, 6)}
+              y={y}
+              left={LEFT}
+              right={width - 8}
+              label={formatBytes}
+            />
             {paths.map((path, i) => (
               <path
                 key={timeline.categories[i]}

@@ -7,7 +7,7 @@ import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
 import { Panel } from '../../../widgets/Panel';
 import { timelineTarget } from './select';
-import css from './Detail.module.css';
+import css from './ModuleDetail.module.css';
 
 interface Props {
   /** "modules" or "lightning": the tab whose part lists the calls. */
@@ -21,7 +21,7 @@ interface Props {
 const PAGE = 50;
 
 /** One module: its times, its calls, and links to them. */
-export function Detail({ tab, path, hasDevice, onPlace }: Props) {
+export function ModuleDetail({ tab, path, hasDevice, onPlace }: Props) {
   const { selection, select } = useSelection();
   const [limit, setLimit] = useState(PAGE);
   const row = path[path.length - 1]!;

@@ -11,7 +11,7 @@ interface Props {
 }
 
 /** A memory file that is being read, or why it can't be. */
-export function FileState({ file, crumb, files, error }: Props) {
+export function UnreadFile({ file, crumb, files, error }: Props) {
   return (
     <div className={pageCss.view}>
       <Answer crumb={`${crumb} · ${file.name}`} why={error ? error.message : formatBytes(file.bytes)}>

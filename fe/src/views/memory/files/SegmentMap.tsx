@@ -16,7 +16,7 @@ interface Props {
 /** Browsers cut coordinates off at 2^25, which is less than the bytes of a segment. */
 const UNITS = 10_000;
 
-export const AddressMap = memo(function AddressMap({ selectors, file, device }: Props) {
+export const SegmentMap = memo(function AddressMap({ selectors, file, device }: Props) {
   const { data, error } = useView<MapPayload>('memory/map', selectors, {
     file: String(file.file),
     device: String(device),

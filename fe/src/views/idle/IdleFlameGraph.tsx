@@ -6,16 +6,16 @@ import { useSelection } from '../../state/selection';
 import { FlameGraph } from '../../widgets/charts/flame/FlameGraph';
 import { Panel } from '../../widgets/Panel';
 import { SavePicture } from '../../widgets/charts/SavePicture';
-import { pickParams, flameRoot } from './select';
+import { pickParams, buildIdleFlame } from './select';
 
 /** Idle time as a flame graph: causes, and within them frames, annotations, operators and calls. */
-export function Flame() {
+export function IdleFlameGraph() {
   const { selection, select } = useSelection();
   const { run, worker, span, params } = selection;
   const requested = pickParams(params, 'step', 'device', 'stream');
   const answer = useView<IdleFlamePayload>('idle/flame', { run, worker, span }, requested);
   const flame = answer.data?.state === 'ready' ? answer.data.payload : undefined;
-  const root = useMemo(() => (flame ? flameRoot(flame) : undefined), [flame]);
+  const root = useMemo(() => (flame ? buildIdleFlame(flame) : undefined), [flame]);
   return (
     <Panel
       title="Host activity during idle time"

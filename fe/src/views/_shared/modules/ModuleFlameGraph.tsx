@@ -9,7 +9,7 @@ import { SavePicture } from '../../../widgets/charts/SavePicture';
 import { createMatcher, type Search } from '../../../widgets/table/search';
 import { SearchBox } from '../../../widgets/table/SearchBox';
 import { Choice } from '../../../widgets/inputs/Choice';
-import { flameRoot, type Frame } from './select';
+import { buildModuleFlame, type Frame } from './select';
 
 interface Props {
   tab: string;
@@ -18,14 +18,14 @@ interface Props {
 }
 
 /** The model as a flame graph of host or device time. */
-export function Flame({ tab, hasDevice, onPlace }: Props) {
+export function ModuleFlameGraph({ tab, hasDevice, onPlace }: Props) {
   const { selection, select } = useSelection();
   const [search, setSearch] = useState<Search>({ text: '', regex: false });
   const { run, worker, span, params } = selection;
   const time = params.time ?? (hasDevice ? 'device' : 'host');
   const answer = useView<ModuleFlame>(`${tab}/flame`, { run, worker, span }, { time });
   const flame = answer.data?.state === 'ready' ? answer.data.payload : undefined;
-  const root = useMemo(() => (flame ? flameRoot(flame) : undefined), [flame]);
+  const root = useMemo(() => (flame ? buildModuleFlame(flame) : undefined), [flame]);
   const match = useMemo(() => createMatcher(search), [search]);
   return (
     <Panel

@@ -7,7 +7,7 @@ interface Props {
 }
 
 /** Horizontal lines across a chart, each with its value on the left. */
-export function Grid({ ticks, y, left, right, label }: Props) {
+export function GridLines({ ticks, y, left, right, label }: Props) {
   return ticks.map(tick => (
     <g key={tick}>
       <line x1={left} x2={right} y1={y(tick)} y2={y(tick)} className={tick === 0 ? 'axis' : 'grid'} />

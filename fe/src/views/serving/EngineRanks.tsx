@@ -12,7 +12,7 @@ interface Props {
 }
 
 /** The ranks of the run that were recorded beside this one: which of them run the same iterations, and who is slow. */
-export function Ranks({ run, span }: Props) {
+export function EngineRanks({ run, span }: Props) {
   const workers = useWorkers(run).data?.workers;
   const several = workers === undefined || workers.length > 1;
   const answer = useView<ServingRanks>('serving/ranks', { run, span }, {}, several);

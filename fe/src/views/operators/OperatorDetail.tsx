@@ -37,7 +37,7 @@ const TIMES = [
 /** Most stacks that are listed. */
 const MAX_STACKS = 50;
 
-export function Detail({ row, payload, onClose }: Props) {
+export function OperatorDetail({ row, payload, onClose }: Props) {
   const { selection, select } = useSelection();
   const { run, worker, span, params } = selection;
   const hasDevice = (row.device_total_ns ?? 0) > 0;

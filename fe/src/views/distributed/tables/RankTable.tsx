@@ -5,7 +5,7 @@ import { formatDuration } from '../../../base/format';
 import { useTableState } from '../../../state/table';
 import type { Column } from '../../../widgets/table/columns';
 import { DataTable } from '../../../widgets/table/DataTable';
-import { isLarge, rowNoun } from '../select';
+import { isLarge, rankNoun } from '../select';
 import { JobTable, rankColumn, type TableProps } from './JobTable';
 
 type RankRow = DistributedPayload['ranks'][number];
@@ -22,7 +22,7 @@ const CLOCK_METHODS: Record<string, string> = {
 type RanksProps = TableProps & { onWorker: (worker: string) => void };
 
 /** One row per rank; those of a large job come page by page from the server. */
-export function Ranks(props: RanksProps) {
+export function RankTable(props: RanksProps) {
   return isLarge(props.payload) ? <LargeJobRanks {...props} /> : <SmallJobRanks {...props} />;
 }
 
@@ -105,9 +105,9 @@ function SmallJobRanks({ payload, before, onWorker }: RanksProps) {
       rowKey={row => row.worker}
       onOpen={row => onWorker(row.worker)}
       {...table}
-      placeholder={`Filter ${rowNoun(payload)}s`}
+      placeholder={`Filter ${rankNoun(payload)}s`}
       before={before}
-      noun={rowNoun(payload)}
+      noun={rankNoun(payload)}
       foot={
         payload.start_skew_ns !== null &&
         `recordings start within ${formatDuration(payload.start_skew_ns)} of each other`
@@ -134,7 +134,7 @@ function LargeJobRanks({ onWorker, ...table }: RanksProps) {
   const { payload } = table;
   const columns = useMemo<Column<JobRank>[]>(
     () => [
-      ...(rowNoun(payload) === 'rank' ? [rankColumn<JobRank>(payload)] : []),
+      ...(rankNoun(payload) === 'rank' ? [rankColumn<JobRank>(payload)] : []),
       { id: 'worker', title: 'Worker', kind: 'text', value: row => row.worker },
       { id: 'host', title: 'Host', kind: 'text', width: 120, value: row => row.host },
       {
@@ -194,8 +194,8 @@ function LargeJobRanks({ onWorker, ...table }: RanksProps) {
       rowKey={row => row.worker}
       unsorted={UNSORTED}
       onOpen={row => onWorker(row.worker)}
-      placeholder={rowNoun(payload) === 'rank' ? 'Rank, worker, or host' : 'Worker or host'}
-      noun={rowNoun(payload)}
+      placeholder={rankNoun(payload) === 'rank' ? 'Rank, worker, or host' : 'Worker or host'}
+      noun={rankNoun(payload)}
       empty="No rank, worker, or host matches."
       foot={
         payload.start_skew_ns !== null &&

@@ -9,9 +9,9 @@ import type { Column } from '../../widgets/table/columns';
 import { DataTable, type Sort } from '../../widgets/table/DataTable';
 import type { Search } from '../../widgets/table/search';
 import { Term } from '../../widgets/Term';
-import css from './Counters.module.css';
+import css from './HardwareCounters.module.css';
 
-export function Counters({ counters }: { counters: RooflineCounters }) {
+export function HardwareCounters({ counters }: { counters: RooflineCounters }) {
   const { select } = useSelection();
   const [sort, setSort] = useState<Sort | undefined>({ id: 'flops', descending: true });
   const [search, setSearch] = useState<Search>({ text: '', regex: false });

@@ -18,7 +18,7 @@ interface Props {
   onClose: () => void;
 }
 
-export function Detail({ row, onClose }: Props) {
+export function KernelDetail({ row, onClose }: Props) {
   const { selection, select } = useSelection();
   const { run, worker, span, params } = selection;
   const query = useMemo(() => {

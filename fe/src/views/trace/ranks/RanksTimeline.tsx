@@ -39,7 +39,7 @@ interface Props {
 }
 
 /** The timeline of several ranks with aligned clocks. */
-export function Ranks({ run, crumb, members, connections, chosen }: Props) {
+export function RanksTimeline({ run, crumb, members, connections, chosen }: Props) {
   const client = useClient();
   const { selection, select } = useSelection();
   const count = members.length;

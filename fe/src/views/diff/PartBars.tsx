@@ -4,12 +4,12 @@ import { line } from 'd3-shape';
 import type { DiffLevel, DiffPart } from '../../api/types';
 import { formatDuration, formatSignedDuration, timeUnit } from '../../base/format';
 import { axisFormat, roundTickValues } from '../../base/ticks';
-import { Grid } from '../../widgets/charts/Grid';
+import { GridLines } from '../../widgets/charts/GridLines';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { useStepWords } from '../../state/steps';
 import { hasSomethingToOpen, type TimeOf } from './select';
 
-import css from './Parts.module.css';
+import css from './PartBars.module.css';
 
 /** Layout in pixels. */
 const TIMES_HEIGHT = 150;
@@ -27,7 +27,7 @@ interface Props {
   onOpen: (part: DiffPart) => void;
 }
 
-export function Parts({ level, time, compared, onOpen }: Props) {
+export function PartBars({ level, time, compared, onOpen }: Props) {
   const { ref, width } = useWidth();
   const say = useStepWords();
   const { parts } = level;
@@ -75,14 +75,14 @@ export function Parts({ level, time, compared, onOpen }: Props) {
           <text x={LEFT - 8} y={10} textAnchor="end" className="dim">
             {unit.unit}
           </text>
-          <Grid
+          <GridLines
             ticks={roundTickValues(0, longest, 3, unit.scale)}
             y={y}
             left={LEFT}
             right={LEFT + inner}
             label={tick => label(tick / unit.scale)}
           />
-          <Grid
+          <GridLines
             ticks={roundTickValues(...reach, 3, deltaUnit.scale)}
             y={below}
             left={LEFT}

@@ -5,8 +5,8 @@ import type { RooflinePayload, RooflineRow } from '../../api/types';
 import { formatDuration, formatNumber, formatRate, formatRatio } from '../../base/format';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { BOUND_COLORS } from '../_shared/speed';
-import { ceilingsOf, decades, movesOf, pointsOf, rowKey } from './select';
-import css from './Chart.module.css';
+import { ceilingsOf, decades, movesOf, pointsOf, rooflineKey } from './select';
+import css from './RooflineChart.module.css';
 
 interface Props {
   payload: RooflinePayload;
@@ -24,7 +24,7 @@ const STRIP = 66;
 /** Radius of the point with the most time, px. */
 const LARGEST = 15;
 
-export function Chart({ payload, selected, onSelect }: Props) {
+export function RooflineChart({ payload, selected, onSelect }: Props) {
   const { ref, width } = useWidth();
   const points = pointsOf(payload.rows);
   const moves = movesOf(payload.rows);
@@ -32,11 +32,11 @@ export function Chart({ payload, selected, onSelect }: Props) {
   const radius = (row: RooflineRow) => Math.max(3, LARGEST * Math.sqrt(row.device_ns / most));
   const dot = (row: RooflineRow, cx: number, cy: number) => (
     <Dot
-      key={rowKey(row)}
+      key={rooflineKey(row)}
       row={row}
       at={[cx, cy]}
       radius={radius(row)}
-      chosen={rowKey(row) === selected}
+      chosen={rooflineKey(row) === selected}
       onSelect={onSelect}
     />
   );

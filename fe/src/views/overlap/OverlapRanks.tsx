@@ -13,7 +13,7 @@ interface Props {
 }
 
 /** Means per iteration of each rank. */
-export function Ranks({ payload, onOpen }: Props) {
+export function OverlapRanks({ payload, onOpen }: Props) {
   const table = useTableState();
   const columns = useMemo(() => rankColumns(payload.ranks), [payload]);
   return (

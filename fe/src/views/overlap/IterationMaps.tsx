@@ -18,7 +18,7 @@ interface Props {
 }
 
 /** Rank by iteration. */
-export function Maps({ payload, onOpen }: Props) {
+export function IterationMaps({ payload, onOpen }: Props) {
   return (
     <div className={css.maps} data-part="overlap-maps">
       {payload.maps.map(({ name, values }) => {

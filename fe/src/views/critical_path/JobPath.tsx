@@ -7,10 +7,10 @@ import { Sentence, parseLink } from '../../widgets/Sentence';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { useStepWords, type Say } from '../../state/steps';
-import css from './Ranks.module.css';
+import css from './JobPath.module.css';
 
 /** Critical path of the job, if it has several ranks. */
-export function Ranks({ selectors }: { selectors: Required<Selectors> }) {
+export function JobPathPanel({ selectors }: { selectors: Required<Selectors> }) {
   const workers = useWorkers(selectors.run).data?.workers.length ?? 0;
   if (workers < 2) {
     return null;

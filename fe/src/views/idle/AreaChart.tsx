@@ -16,7 +16,7 @@ interface Props {
   label: string;
 }
 
-export function Curve({ values, edges, color, format, label }: Props) {
+export function AreaChart({ values, edges, color, format, label }: Props) {
   const { ref, width } = useWidth();
   const max = Math.max(...values, 1);
   const [begin, end] = [edges[0] ?? 0, edges.at(-1) ?? 1];

@@ -27,7 +27,7 @@ interface Row {
   last: number;
 }
 
-export function Counters({ counters, selection, choice, payload, time, onZoom, onClose }: Props) {
+export function SelectedCounters({ counters, selection, choice, payload, time, onZoom, onClose }: Props) {
   const rows = useMemo(() => counterRows(counters, payload), [counters, payload]);
   const columns = useMemo<Column<Row>[]>(
     () => [

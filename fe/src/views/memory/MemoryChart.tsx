@@ -4,12 +4,12 @@ import { useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from
 import type { MemoryCurve, MemoryDevice, MemoryPayload } from '../../api/types';
 import { formatBytes, formatDuration } from '../../base/format';
 import { formatOffset, roundStep, ticks } from '../../base/ticks';
-import { Grid } from '../../widgets/charts/Grid';
+import { GridLines } from '../../widgets/charts/GridLines';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { useStepWords } from '../../state/steps';
 import { bounds, byteTicks, decode, outline, surface, valueAt } from './curve';
-import type { Range } from './state';
-import css from './Curve.module.css';
+import type { TimeRange } from './state';
+import css from './MemoryChart.module.css';
 
 interface Props {
   curve: MemoryCurve;
@@ -17,9 +17,9 @@ interface Props {
   steps: MemoryPayload['steps'];
   /** The instant whose live set is shown. */
   at: number | null;
-  range: Range | null;
+  range: TimeRange | null;
   onAt: (at: number) => void;
-  onRange: (range: Range | null) => void;
+  onRange: (range: TimeRange | null) => void;
 }
 
 /** Layout, px. */
@@ -33,11 +33,11 @@ const MIN_DRAG_PX = 4;
 /** The capacity is drawn where the curve comes near it; else the curve would be a flat line below it. */
 const CAPACITY_SHOWN_RATIO = 2;
 
-export function Curve({ curve, device, steps, at, range, onAt, onRange }: Props) {
+export function MemoryChart({ curve, device, steps, at, range, onAt, onRange }: Props) {
   const { ref, width } = useWidth();
   const svg = useRef<SVGSVGElement>(null);
   const drag = useRef<{ x: number; moved: boolean } | null>(null);
-  const [draft, setDraft] = useState<Range | null>(null);
+  const [draft, setDraft] = useState<TimeRange | null>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const data = useMemo(() => decode(curve), [curve]);
   const reach = useMemo(() => bounds(data), [data]);
@@ -135,7 +135,13 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange }: Props)
           }}
           onKeyDown={onKeyDown}
         >
-          <Grid ticks={byteTicks(low, high, 6)} y={y} left={LEFT} right={width - RIGHT} label={formatBytes} />
+          <GridLines
+            ticks={byteTicks(low, high, 6)}
+            y={y}
+            left={LEFT}
+            right={width - RIGHT}
+            label={formatBytes}
+          />
           <path d={paths.fill} className={css.area} />
           {paths.reserved && (
             <path d={paths.reserved} className={css.reserved} data-legend="reserved by the allocator" />
@@ -218,7 +224,7 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange }: Props)
   );
 }
 
-const ordered = (a: number, b: number): Range => ({
+const ordered = (a: number, b: number): TimeRange => ({
   begin: Math.min(a, b),
   end: Math.max(a, b, Math.min(a, b) + 1),
 });

@@ -26,7 +26,7 @@ export function useSnapshotRanks({ run, span }: Selectors, enabled = true) {
   return { ranks: data?.state === 'ready' ? data.payload : undefined, error };
 }
 
-export const SnapshotRanks = memo(function SnapshotRanks({ selectors }: Props) {
+export const RankPeaks = memo(function SnapshotRanks({ selectors }: Props) {
   const { select } = useSelection();
   const { ranks, error } = useSnapshotRanks(selectors);
   const workers = useWorkers(selectors.run).data?.workers.length ?? 1;
