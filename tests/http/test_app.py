@@ -17,7 +17,7 @@ from tests.support.traces import document
 from tests.support.waiting import until
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
-from torch_tb_profiler.http.openapi import render
+from torch_tb_profiler.http.openapi import render_document
 from torch_tb_profiler.http.routes import ROUTES
 from torch_tb_profiler.session import Root, Session
 
@@ -197,6 +197,6 @@ def test_no_query_breaks_the_server(client: Client, path: str, query: dict[str, 
 
 def test_the_committed_openapi_document_is_fresh() -> None:
     committed = Path(__file__).resolve().parents[2] / "fe" / "openapi.json"
-    assert committed.read_text(encoding="utf-8") == render(), (
+    assert committed.read_text(encoding="utf-8") == render_document(), (
         "run `python -m torch_tb_profiler.http.openapi > fe/openapi.json` and `npm run types` in fe/"
     )

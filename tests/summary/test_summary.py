@@ -209,7 +209,7 @@ def test_the_schema_is_documented(samples: Path) -> None:
     docs = samples.parent / "docs"
     committed = (docs / "summary.schema.json").read_text(encoding="utf-8")
     command = "python -m torch_tb_profiler.summary.schema > docs/summary.schema.json"
-    assert committed == schema.render(), f"run `{command}`"
+    assert committed == schema.render_schema(), f"run `{command}`"
     described = (docs / "summary.md").read_text(encoding="utf-8")
     assert all(f"`{name}`" in described for name in Summary.__struct_fields__)
 

@@ -145,7 +145,7 @@ class Surfaces:
         out, err = StringIO(), StringIO()
         opened = nullcontext(self.session)
         with (
-            patch(f"torch_tb_profiler.cli.{arguments[0]}.open_session", lambda *_: opened),
+            patch(f"torch_tb_profiler.cli.{arguments[0]}.open_cli_session", lambda *_: opened),
             redirect_stdout(out),
             redirect_stderr(err),
         ):

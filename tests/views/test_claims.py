@@ -56,7 +56,7 @@ from torch_tb_profiler.views.memory.snapshot import instant as snapshot_instant
 from torch_tb_profiler.views.memory.snapshot import ranks as snapshot_ranks
 from torch_tb_profiler.views.memory.snapshot import words as snapshots
 from torch_tb_profiler.views.operators import build as operators
-from torch_tb_profiler.views.overlap import wording as overlap
+from torch_tb_profiler.views.overlap import words as overlap
 from torch_tb_profiler.views.overview import advice as overview_advice
 from torch_tb_profiler.views.overview import ranks as overview_ranks
 from torch_tb_profiler.views.overview import words as overview

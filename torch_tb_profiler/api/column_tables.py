@@ -32,7 +32,7 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace
 
 
-def event_table(trace: Trace) -> pa.Table:
+def build_event_table(trace: Trace) -> pa.Table:
     columns = trace.events
     return pa.table(
         {
@@ -48,7 +48,7 @@ def event_table(trace: Trace) -> pa.Table:
     )
 
 
-def operator_table(trace: Trace) -> pa.Table:
+def build_operator_table(trace: Trace) -> pa.Table:
     calls = operators(trace)
     rows = calls.rows
     parent = np.where(calls.parent >= 0, rows[calls.parent] if len(rows) else NO_CODE, NO_CODE)
@@ -71,7 +71,7 @@ def operator_table(trace: Trace) -> pa.Table:
     )
 
 
-def module_table(trace: Trace) -> pa.Table:
+def build_module_table(trace: Trace) -> pa.Table:
     model = modules(trace)
     rows = model.calls
     return pa.table(
@@ -88,7 +88,7 @@ def module_table(trace: Trace) -> pa.Table:
     )
 
 
-def step_table(trace: Trace) -> pa.Table:
+def build_step_table(trace: Trace) -> pa.Table:
     recorded, parts = steps(trace), breakdown(trace)
     return pa.table(
         {
@@ -107,7 +107,7 @@ def step_table(trace: Trace) -> pa.Table:
     )
 
 
-def iteration_table(trace: Trace) -> pa.Table:
+def build_iteration_table(trace: Trace) -> pa.Table:
     columns = iteration_columns(trace)
     idle = columns.pop("idle")
     texts, flags = ("phase",), ("phase_inferred", "graph")
@@ -118,7 +118,7 @@ def iteration_table(trace: Trace) -> pa.Table:
     )
 
 
-def memory_table(trace: Trace) -> pa.Table:
+def build_memory_table(trace: Trace) -> pa.Table:
     records = memory_records(trace)
     return pa.table(
         {
@@ -134,11 +134,11 @@ def memory_table(trace: Trace) -> pa.Table:
     )
 
 
-def kernel_table(trace: Trace) -> pa.Table:
+def build_kernel_table(trace: Trace) -> pa.Table:
     return pa.table(_device_work(trace, rows_of_kind(trace, Kind.KERNEL)))
 
 
-def copy_table(trace: Trace) -> pa.Table:
+def build_copy_table(trace: Trace) -> pa.Table:
     rows = rows_of_kind(trace, Kind.MEMCPY, Kind.MEMSET)
     return pa.table({**_device_work(trace, rows), "bytes": value_array(trace.arg_int("bytes", rows))})
 
@@ -181,7 +181,7 @@ def _origin_columns(trace: Trace, rows: Int32, names: Sequence[str]) -> dict[str
     return columns
 
 
-def collective_table(trace: Trace) -> pa.Table:
+def build_collective_table(trace: Trace) -> pa.Table:
     operations = collectives(trace)
     groups = [operations.groups[code] if code >= 0 else None for code in operations.group.tolist()]
     return pa.table(
@@ -204,7 +204,7 @@ def collective_table(trace: Trace) -> pa.Table:
     )
 
 
-def origin_table(trace: Trace) -> pa.Table:
+def build_origin_table(trace: Trace) -> pa.Table:
     found = origins(trace)
     rows = found.rows
     return pa.table(
@@ -226,7 +226,7 @@ def origin_table(trace: Trace) -> pa.Table:
     )
 
 
-def gap_table(trace: Trace) -> pa.Table:
+def build_gap_table(trace: Trace) -> pa.Table:
     devices = np.unique(device_items(trace).device).tolist()
     parts = [pa.table({"device": pa.array([], pa.int64()), **_device_gaps(trace, None)})] if not devices else []
     for device in devices:

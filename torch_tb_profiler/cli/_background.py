@@ -52,7 +52,7 @@ def prepare(path: str, names: tuple[str | None, str | None, str | None]) -> None
     os.nice(_NICENESS)
     from torch_tb_profiler.base.memory import limit_memory
     from torch_tb_profiler.cache import Cache
-    from torch_tb_profiler.cli._session import open_session
+    from torch_tb_profiler.cli._session import open_cli_session
     from torch_tb_profiler.session.loading import worker_memory
 
     settings = Settings.from_environment()
@@ -62,5 +62,5 @@ def prepare(path: str, names: tuple[str | None, str | None, str | None]) -> None
         except BlockingIOError:
             return
         limit_memory(worker_memory(settings))
-        with open_session(path, settings) as session:
+        with open_cli_session(path, settings) as session:
             session.build_answers(*names)

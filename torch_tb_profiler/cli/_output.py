@@ -82,7 +82,7 @@ def _with_json_lists(row: dict[str, Any]) -> dict[str, Any]:
     return {name: json.dumps(cell) if isinstance(cell, list) else cell for name, cell in row.items()}
 
 
-def save_file(path: str, pieces: Iterable[bytes]) -> None:
+def write_file(path: str, pieces: Iterable[bytes]) -> None:
     """Write `pieces` to a file that appears only when it is complete; "-" is stdout, and .gz is compressed.
 
     Raises StorageError if it can't be written.

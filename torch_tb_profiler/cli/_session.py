@@ -27,7 +27,7 @@ BAR_DELAY_S = 1
 """Seconds of reading before the progress bar appears."""
 
 
-def open_session(path: str | list[Root], settings: Settings) -> Session:
+def open_cli_session(path: str | list[Root], settings: Settings) -> Session:
     """Open a session on one or more paths and list their runs; raise ProfilerError if they can't be listed.
 
     It parses files in this process: a second Python would have to start first and hand the trace over.
@@ -38,7 +38,7 @@ def open_session(path: str | list[Root], settings: Settings) -> Session:
     return open_session(path, settings, own_process=True)
 
 
-def other_files(catalog: Catalog) -> list[dict[str, str]]:
+def other_file_rows(catalog: Catalog) -> list[dict[str, str]]:
     """Return the files of other tools, each with its kind and what to do with it."""
     return [
         {"file": file.path, "kind": each.kind, "advice": each.advice}
@@ -71,7 +71,7 @@ def find_run_name(names: list[str], side: str, requested: str | None, path: str)
     return full
 
 
-def wait_for_answer(ask: Callable[[], tuple[FileState, T | None]]) -> T:
+def wait_with_progress(ask: Callable[[], tuple[FileState, T | None]]) -> T:
     """Call `ask` until it returns an answer, with a progress bar on a terminal; raise ProfilerError on failure."""
     from torch_tb_profiler.session.state import wait_for_answer
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_tb_profiler.base.format import replace_unprintable
 from torch_tb_profiler.cli._command import OK, TROUBLE, Command, add_path
-from torch_tb_profiler.cli._session import open_session, other_files, print_other_files_note
+from torch_tb_profiler.cli._session import open_cli_session, other_file_rows, print_other_files_note
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
@@ -32,7 +32,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     path = Path(options.path)
     if path.suffix == ".json" and path.is_file() and _is_configuration(path):
         return _check_configuration(path, options.format)
-    with open_session(options.path, settings) as session:
+    with open_cli_session(options.path, settings) as session:
         files = [
             _check_file(session, span)
             for run in session.catalog.runs
@@ -40,7 +40,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
             for span in worker.spans
         ]
         hangs = [_check_dumps(session, run.name) for run in session.catalog.runs if run.dumps]
-        others = other_files(session.catalog)
+        others = other_file_rows(session.catalog)
         print_other_files_note(session.catalog)
     if options.format == "json":
         found = {"files": files, "other_files": others, **({"hangs": hangs} if hangs else {})}
@@ -85,13 +85,13 @@ def _check_configuration(path: Path, format_: str) -> int:
 
 def _check_dumps(session: Session, run: str) -> dict[str, Any]:
     """Read the flight recorder dumps of a run; return the state of each, and who holds the job up."""
-    from torch_tb_profiler.cli._session import wait_for_answer
+    from torch_tb_profiler.cli._session import wait_with_progress
 
     def ask() -> tuple[FileState, bytes | None]:
         answer = session.view("hangs", run, wait=True, timeout=0.5)
         return answer.state, answer.payload
 
-    payload = json.loads(wait_for_answer(ask))
+    payload = json.loads(wait_with_progress(ask))
     return {
         "run": run,
         "verdict": payload["verdict"]["verdict"],

@@ -19,7 +19,7 @@ from torch_tb_profiler.cli._command import (
     add_table_size,
     selection,
 )
-from torch_tb_profiler.cli._session import find_run_name, open_session, wait_for_answer
+from torch_tb_profiler.cli._session import find_run_name, open_cli_session, wait_with_progress
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
@@ -154,7 +154,7 @@ def _compare(options: argparse.Namespace, settings: Settings) -> tuple[str, byte
 
     base_paths, candidate_paths = _split_sides(options.paths)
     base_roots, candidate_roots = _roots(base_paths, _BASE), _roots(candidate_paths, _CANDIDATE)
-    with open_session(base_roots + candidate_roots, settings) as session:
+    with open_cli_session(base_roots + candidate_roots, settings) as session:
         runs = [run.name for run in session.catalog.runs]
         base_names = options.base_run, options.base_worker, options.base_span
         base = _recordings(runs, base_roots, *base_names)
@@ -169,7 +169,7 @@ def _compare(options: argparse.Namespace, settings: Settings) -> tuple[str, byte
             answer = session.view(slug, *candidate[0], params, wait=True, timeout=0.5)
             return answer.state, answer.payload
 
-        return slug, wait_for_answer(ask)
+        return slug, wait_with_progress(ask)
 
 
 def _min_effect(options: argparse.Namespace) -> float:

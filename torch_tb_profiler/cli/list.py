@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torch_tb_profiler.cli._command import OK, Command, add_format, add_path, check_table_options
 from torch_tb_profiler.cli._output import print_payload
-from torch_tb_profiler.cli._session import ProgressLine, open_session, other_files, print_other_files_note
+from torch_tb_profiler.cli._session import ProgressLine, open_cli_session, other_file_rows, print_other_files_note
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
@@ -22,7 +22,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace, settings: Settings) -> int:
     check_table_options(options)
-    with open_session(options.path, settings) as session:
+    with open_cli_session(options.path, settings) as session:
         catalog = session.catalog
         _read_merged_files(session)
         named = any(run.tracker_name for run in catalog.runs)
@@ -56,7 +56,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
         for run in catalog.runs
         for each in run.dumps
     ]
-    others = other_files(catalog)
+    others = other_file_rows(catalog)
     print_payload(
         {
             "rows": rows,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from torch_tb_profiler.base.errors import MissingExtraError, StorageError, UsageError
 from torch_tb_profiler.cli._command import OK, Command, add_path
-from torch_tb_profiler.cli._output import save_file
+from torch_tb_profiler.cli._output import write_file
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
@@ -64,7 +64,7 @@ class OutputFolder:
         stem = re.sub(r"[^\w.-]", "_", name.removesuffix(".json"), flags=re.ASCII).lstrip(".")[:MAX_NAME_LENGTH]
         path = self._reserve_path(stem)
         try:
-            save_file(path, pieces)
+            write_file(path, pieces)
         except BaseException:
             os.remove(path)
             raise

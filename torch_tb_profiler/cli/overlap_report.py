@@ -17,7 +17,7 @@ from torch_tb_profiler.base.errors import (
     UsageError,
 )
 from torch_tb_profiler.cli._command import OK, Command
-from torch_tb_profiler.cli._session import open_session, wait_for_answer
+from torch_tb_profiler.cli._session import open_cli_session, wait_with_progress
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
@@ -164,7 +164,7 @@ def _compare(reference: dict[str, Any], candidate: dict[str, Any]) -> dict[str, 
 
 def _overlap_report(path: str, run: str | None, span: str | None, settings: Settings) -> dict[str, Any]:
     """Return totals and series by step of a folder; raise NotFoundError if it holds no iteration metrics."""
-    with open_session(path, settings) as session:
+    with open_cli_session(path, settings) as session:
         names = [run] if run is not None else [each.name for each in session.catalog.runs]
         for name in names:
             try:
@@ -184,7 +184,7 @@ def _payload(session: Session, run: str, span: str | None) -> bytes:
         answer = session.view(_VIEW, run, None, span, wait=True, timeout=0.5)
         return answer.state, answer.payload
 
-    return wait_for_answer(ask)
+    return wait_with_progress(ask)
 
 
 def _print_recordings_note(session: Session, run: str, path: str) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from torch_tb_profiler.base.format import format_bytes
 from torch_tb_profiler.cli._command import OK, PATH_HELP, Command, add_path, add_selection, selection
-from torch_tb_profiler.cli._output import save_file
-from torch_tb_profiler.cli._session import find_run_name, open_session, wait_for_answer
+from torch_tb_profiler.cli._output import write_file
+from torch_tb_profiler.cli._session import find_run_name, open_cli_session, wait_with_progress
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
@@ -41,7 +41,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     sides = {"candidate": options.path, "base": options.compare}
     compares = options.compare is not None
     roots = [Root(path, side) for side, path in sides.items()] if compares else [Root(options.path)]
-    with open_session(roots, settings) as session:
+    with open_cli_session(roots, settings) as session:
         run, worker, span = selection(options)
         if compares:
             names = [each.name for each in session.catalog.runs]
@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
         text = page(
             contents, ReportInfo(created, version("torch-tb-profiler"), session.root, command), title
         ).encode()
-    save_file(options.output, [text])
+    write_file(options.output, [text])
     sys.stderr.write(f"{options.output}: {format_bytes(len(text))}; not included:\n")
     sys.stderr.writelines(f"- {each}\n" for each in contents.left_out)
     return OK
@@ -76,7 +76,7 @@ def _load(session: Session, run: str | None, worker: str | None, span: str | Non
         answer = session.view(slug, run, worker, span, wait=True, timeout=0.5)
         return answer.state, None if answer.payload is None else (answer.run, answer.worker, answer.span)
 
-    return wait_for_answer(ask)
+    return wait_with_progress(ask)
 
 
 COMMAND = Command(_add_arguments, _run)

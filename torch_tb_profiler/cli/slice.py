@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from torch_tb_profiler.base.format import parse_duration
 from torch_tb_profiler.cli._command import OK, Command, add_path, add_selection, selection
-from torch_tb_profiler.cli._output import save_file
-from torch_tb_profiler.cli._session import open_session, wait_for_answer
+from torch_tb_profiler.cli._output import write_file
+from torch_tb_profiler.cli._session import open_cli_session, wait_with_progress
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
@@ -46,9 +46,9 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     params["categories"] = ",".join(options.category)
     if options.step is not None:
         params["step"] = options.step
-    with open_session(options.path, settings) as session:
-        excerpt = wait_for_answer(lambda: session.excerpt(*selection(options), params, wait=True, timeout=0.5))
-        save_file(options.output, excerpt.pieces)
+    with open_cli_session(options.path, settings) as session:
+        excerpt = wait_with_progress(lambda: session.excerpt(*selection(options), params, wait=True, timeout=0.5))
+        write_file(options.output, excerpt.pieces)
     return OK
 
 

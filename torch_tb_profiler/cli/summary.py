@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from torch_tb_profiler.cli._command import OK, Command, add_path
-from torch_tb_profiler.cli._session import ProgressLine, open_session
+from torch_tb_profiler.cli._session import ProgressLine, open_cli_session
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
@@ -27,7 +27,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     from torch_tb_profiler.cli._pager import paged
     from torch_tb_profiler.summary import as_json, as_markdown, summarize
 
-    with open_session(options.path, settings) as session, ProgressLine() as line:
+    with open_cli_session(options.path, settings) as session, ProgressLine() as line:
         summary = summarize(WorkerAnswers(session, options.select_run, options.select_span, line.show))
     if options.format == "json":
         sys.stdout.write(as_json(summary) + "\n")

@@ -18,7 +18,7 @@ from torch_tb_profiler.cli._command import (
     check_table_options,
     selection,
 )
-from torch_tb_profiler.cli._session import open_session, wait_for_answer
+from torch_tb_profiler.cli._session import open_cli_session, wait_with_progress
 from torch_tb_profiler.views import CACHED_VIEWS, SLUGS, find_view, views_of
 
 if TYPE_CHECKING:
@@ -61,14 +61,14 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     if options.fail_on_hang and options.slug != "hangs":
         raise UsageError("--fail-on-hang needs the view `hangs`", hint="torch-tb-profiler view hangs PATH")
     params = dict(_parse_param(text) for text in options.param)
-    with open_session(options.path, settings) as session:
+    with open_cli_session(options.path, settings) as session:
         slug = options.slug if options.format != "table" else _slug_of_page(session, options)
 
         def ask() -> tuple[FileState, bytes | None]:
             answer = session.view(slug, *selection(options), params, wait=True, timeout=0.5)
             return answer.state, answer.payload
 
-        payload = wait_for_answer(ask)
+        payload = wait_with_progress(ask)
         unprepared = session.lacks_answers(*selection(options)) if slug in CACHED_VIEWS else False
     _print(options, slug, payload)
     if unprepared:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.discovery.arrange import arrange_runs, distinct_names, other_files
+from torch_tb_profiler.discovery.arrange import arrange_runs, distinct_names, find_other_files
 from torch_tb_profiler.discovery.catalog import (
     Catalog,
     DumpFile,
@@ -31,7 +31,7 @@ __all__ = [
     "arrange_runs",
     "distinct_names",
     "find_dumps",
-    "other_files",
+    "find_other_files",
     "with_counter_files",
     "with_dumps",
     "with_origin_files",

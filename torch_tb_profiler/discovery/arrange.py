@@ -140,7 +140,7 @@ def _separate_captures(traces: Sequence[_TraceFile], root_name: str) -> tuple[li
     return separated, capture_runs
 
 
-def other_files(
+def find_other_files(
     files: Iterable[ListedFile], runs: Iterable[ListedRun], foreign: Callable[[ListedFile], ForeignFormat | None]
 ) -> list[OtherFiles]:
     """Return the files outside of all runs that another tool wrote, by kind."""

@@ -110,10 +110,10 @@ def _json(schema: Any) -> dict[str, Any]:
     return {"description": "", "content": {"application/json": {"schema": schema}}}
 
 
-def render() -> str:
+def render_document() -> str:
     """Return the document as it is committed."""
     return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
-    sys.stdout.write(render())
+    sys.stdout.write(render_document())

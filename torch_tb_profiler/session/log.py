@@ -19,7 +19,7 @@ from torch_tb_profiler.discovery import (
     arrange_runs,
     distinct_names,
     find_dumps,
-    other_files,
+    find_other_files,
     with_counter_files,
     with_dumps,
     with_origin_files,
@@ -141,7 +141,7 @@ class LogFolders:
                 prefix=f"{name}/" if name else "",
             )
             listings.append((location.label, self._trackers.name_runs(folder_runs, files)))
-            others += other_files(files, folder_runs, self._sniffer.foreign)
+            others += find_other_files(files, folder_runs, self._sniffer.foreign)
         runs, renamed = distinct_names(listings)
         if error is None or runs:
             runs.sort(key=lambda run: (run.is_capture, run.name))

@@ -18,7 +18,7 @@ def clean_description(schema: dict[str, Any]) -> dict[str, Any]:
     return {**schema, "description": inspect.cleandoc(text)} if text else schema
 
 
-def render() -> str:
+def render_schema() -> str:
     """Return the schema of a summary as docs/summary.schema.json holds it."""
     schema = msgspec.json.schema(Summary)
     parts = {name: clean_description(part) for name, part in schema["$defs"].items()}
@@ -26,4 +26,4 @@ def render() -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(render())
+    sys.stdout.write(render_schema())

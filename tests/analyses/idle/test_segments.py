@@ -10,7 +10,7 @@ import pytest
 from tests.analyses.idle.idle_traces import find_draining_calls, idle
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.idle.device_time import device_step_times
-from torch_tb_profiler.analyses.schedule.gaps import busiest_device
+from torch_tb_profiler.analyses.schedule.gaps import main_device
 from torch_tb_profiler.base.errors import NotFoundError
 
 
@@ -166,7 +166,7 @@ def test_each_device_has_its_own_idle_time() -> None:
     gpu1  kernel        b                50  50  correlation=2 stream=7
     gpu1  kernel        c               100  10  correlation=2 stream=7
     """)
-    assert busiest_device(trace) == 1
+    assert main_device(trace) == 1
     assert device_step_times(trace, 0).idle.tolist() == [20_000]
     assert device_step_times(trace, 1).idle.tolist() == [50_000]
     with pytest.raises(NotFoundError):

@@ -20,7 +20,7 @@ from torch_tb_profiler.analyses.overlap.dips import (
 from torch_tb_profiler.analyses.overlap.summary import summarize_overlap
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.overlap.wording import dips_headline
+from torch_tb_profiler.views.overlap.words import dips_headline
 
 COUNT = 40
 DIPS = (5, 12, 19, 26, 33)

@@ -29,13 +29,13 @@ from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.schedule.replay import compiled_order, replay
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
-from torch_tb_profiler.session.native.schedule import LIBRARY, schedule_functions
+from torch_tb_profiler.session.native.schedule import LIBRARY, load_schedule_functions
 
 
 @pytest.fixture
 def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScheduleFunctions]:
     monkeypatch.setenv("TORCH_PROFILER_NATIVE", "1")
-    found = schedule_functions()
+    found = load_schedule_functions()
     if found is None:
         pytest.skip(f"{LIBRARY.file_name} is {ABSENT}")
     yield found

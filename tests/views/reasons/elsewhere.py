@@ -166,7 +166,7 @@ TRIED = {
         "{} still to be read": "tests/views/critical_path/test_ranks.py::"
         "test_while_ranks_are_read_nothing_is_said_of_the_whole_job",
     },
-    "views/overlap/wording.py": {
+    "views/overlap/words.py": {
         "two ranges of one stream run at once or touch, and the recorder ends both with the first": "tests/views/"
         "overlap/test_build.py::test_what_differs_from_the_record_has_its_reason",
     },

@@ -122,7 +122,7 @@ def _bytes_moved_before(time: Int64, start: Int64, finish: Int64, size: Int64) -
     return np.where(time >= finish, size, np.minimum(moved, size))
 
 
-def bucket_edges(times: Sequence[Int64], max_buckets: int) -> Int64:
+def time_bucket_edges(times: Sequence[Int64], max_buckets: int) -> Int64:
     """Return the edges of buckets of equal length from before the first of some times to after the last.
 
     int64[at most max_buckets + 1], whole ns; empty without times.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.memory_curve import bucket_edges, find_records
+from torch_tb_profiler.analyses.shared.memory_curve import find_records, window_bucket_edges
 from torch_tb_profiler.analyses.shared.payload_values import float64_bytes
 from torch_tb_profiler.model.memory.exports import CATEGORIES, RecordedTimeline
 from torch_tb_profiler.model.trace import Int64
@@ -65,7 +65,7 @@ def _peak_positions(time: Int64, total: Int64, points: int) -> Int64:
     if len(time) <= points:
         return np.arange(len(time))
     window = find_records(time, None, None)
-    bounds = np.searchsorted(time, bucket_edges(window, points), "left")
+    bounds = np.searchsorted(time, window_bucket_edges(window, points), "left")
     begins = bounds[:-1][bounds[1:] > bounds[:-1]]
     which = np.searchsorted(begins, np.arange(len(time)), "right") - 1
     peaks = np.maximum.reduceat(total, begins)

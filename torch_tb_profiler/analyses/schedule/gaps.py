@@ -158,7 +158,7 @@ def _earliest_submission(work: ItemsByStart, following: Int64) -> Int64:
 
 
 @derived
-def busiest_device(trace: Trace) -> int | None:
+def main_device(trace: Trace) -> int | None:
     """Return the device with the most items, or None without device work."""
     work = device_items(trace)
     if len(work) == 0:

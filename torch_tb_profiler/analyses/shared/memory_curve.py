@@ -146,7 +146,7 @@ def sample_levels(times: Int64, values: Int64, window: RecordWindow, points: int
         chosen = _float(values[window.first_record : window.high])
         time = np.maximum(times[window.first_record : window.high], window.begin)
         return MemorySamples(True, time, chosen, chosen, chosen)
-    edges = bucket_edges(window, points)
+    edges = window_bucket_edges(window, points)
     bounds = np.searchsorted(times, edges, "left")
     initial = np.where(bounds[:-1] > 0, values[bounds[:-1] - 1], ABSENT)
     filled = np.flatnonzero(bounds[1:] > bounds[:-1])
@@ -161,7 +161,7 @@ def sample_levels(times: Int64, values: Int64, window: RecordWindow, points: int
     return MemorySamples(False, edges[:-1], _float(least), _float(most), _float(last))
 
 
-def bucket_edges(window: RecordWindow, points: int) -> Int64:
+def window_bucket_edges(window: RecordWindow, points: int) -> Int64:
     """Return int64[points + 1]: edges of equal buckets; the last lies behind the end of the window."""
     span = window.end - window.begin + 1
     return window.begin + np.array([span * i // points for i in range(points + 1)], np.int64)

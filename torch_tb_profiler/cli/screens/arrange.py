@@ -30,7 +30,7 @@ def arrange(screen: Screen, arrangement: Arrangement) -> Screen:
     """
     tables = [table for table in screen.tables if table.rows]
     if arrangement.sort:
-        name, descending = sort_key(arrangement.sort)
+        name, descending = parse_sort(arrangement.sort)
         index = _find_table(tables, [name])
         tables[index] = sort_table(tables[index], _column(tables[index], name), descending)
     if arrangement.columns:
@@ -40,7 +40,7 @@ def arrange(screen: Screen, arrangement: Arrangement) -> Screen:
     return replace(screen, tables=tables)
 
 
-def sort_key(text: str) -> tuple[str, bool | None]:
+def parse_sort(text: str) -> tuple[str, bool | None]:
     """Return the column that `--sort` names, and whether to sort it descending; None as its kind suggests."""
     name, colon, order = text.rpartition(":")
     if colon and order in ("asc", "desc"):

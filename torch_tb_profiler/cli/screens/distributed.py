@@ -12,7 +12,7 @@ from torch_tb_profiler.cli.screens.screen import (
     Table,
     facts_of,
     flat_rows,
-    plain,
+    payload_text,
     reasons_of,
     sentences_of,
 )
@@ -23,7 +23,7 @@ def lay_out(payload: dict[str, Any]) -> Screen:
     stragglers, averages, collectives = payload["stragglers"], payload["averages"], payload["collectives"]
     read, ranks, noun = payload["read_count"], payload["rank_count"], payload["step_noun"]
     unread = [rank for rank in payload["ranks"] if rank["state"] != "ready"]
-    problems = [f"{plain(problem['text']).rstrip('.')}." for problem in payload["problems"]]
+    problems = [f"{payload_text(problem['text']).rstrip('.')}." for problem in payload["problems"]]
     return Screen(
         [*sentences_of(payload, "headline", "explanation"), *problems],
         facts_of(

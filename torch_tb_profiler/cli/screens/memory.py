@@ -12,7 +12,7 @@ from torch_tb_profiler.cli.screens.screen import (
     Table,
     facts_of,
     flat_rows,
-    plain,
+    payload_text,
     reasons_of,
     sentences_of,
 )
@@ -51,13 +51,13 @@ def lay_out(payload: dict[str, Any]) -> Screen:
     ]
     sentences = [*sentences_of(payload, "headline")]
     if not payload["devices"] and payload["reasons"].get("devices"):
-        sentences = [f"{capitalize(plain(payload['reasons']['devices']))}."]
-    sentences += [plain(device["details"]) for device in payload["devices"]]
+        sentences = [f"{capitalize(payload_text(payload['reasons']['devices']))}."]
+    sentences += [payload_text(device["details"]) for device in payload["devices"]]
     several = len(payload["growth"]) > 1
     sentences += [
         f"{growth['device']}: {verdict}" if several else verdict
         for growth in payload["growth"]
-        if (verdict := plain(growth["verdict"]))
+        if (verdict := payload_text(growth["verdict"]))
     ]
     return Screen(
         list(dict.fromkeys(sentences)),
@@ -75,7 +75,7 @@ def lay_out_snapshot(payload: dict[str, Any]) -> Screen:
     """Return the screen of `MemorySnapshot`; its history is drawn by the page."""
     peak: dict[str, Any] = payload["peak"] or {"bytes": 0, "older_bytes": 0, "categories": {}, "sites": []}
     in_use = peak["bytes"] + peak["older_bytes"]
-    remedies = [plain(remedy) for oom in payload["oom"][-1:] for remedy in oom["remedies"]]
+    remedies = [payload_text(remedy) for oom in payload["oom"][-1:] for remedy in oom["remedies"]]
     categories = [{"name": name, "bytes": size} for name, size in peak["categories"].items()]
     if peak["older_bytes"]:
         categories.append({"name": "allocated before the history", "bytes": peak["older_bytes"]})

@@ -14,7 +14,7 @@ from torch_tb_profiler.cli.screens.screen import (
     Table,
     facts_of,
     flat_rows,
-    plain,
+    payload_text,
     reasons_of,
     sentences_of,
 )
@@ -101,10 +101,10 @@ def _advice_table(advice: list[Row], average: Row | None) -> Table:
     rows = [
         {
             "number": number,
-            "title": plain(each["title"]),
+            "title": payload_text(each["title"]),
             "gain_ns": each["gain_ns"],
             "gain_is_limit": each["gain_is_limit"],
-            "detail": plain(each["text"]),
+            "detail": payload_text(each["text"]),
         }
         for number, each in enumerate(advice, 1)
     ]

@@ -136,7 +136,7 @@ def sentences_of(payload: Mapping[str, Any], *names: str) -> list[str]:
         value = payload.get(name) or []
         for each in value if value and isinstance(value[0], list) else [value]:
             if each:
-                found[plain(each)] = None
+                found[payload_text(each)] = None
     return list(found)
 
 
@@ -145,10 +145,10 @@ def reasons_of(payload: Mapping[str, Any]) -> dict[str, str]:
     reasons = payload.get("reasons")
     if not isinstance(reasons, Mapping):
         return {}
-    return {name: text if isinstance(text, str) else plain(text) for name, text in reasons.items()}
+    return {name: text if isinstance(text, str) else payload_text(text) for name, text in reasons.items()}
 
 
-def plain(text: Sequence[Mapping[str, Any]]) -> str:
+def payload_text(text: Sequence[Mapping[str, Any]]) -> str:
     """Return the text of a `views._shared.text.Text` as JSON."""
     return "".join(phrase["text"] for phrase in text)
 

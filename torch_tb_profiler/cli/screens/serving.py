@@ -12,7 +12,7 @@ from torch_tb_profiler.cli.screens.screen import (
     Screen,
     Table,
     facts_of,
-    plain,
+    payload_text,
     sentences_of,
 )
 
@@ -158,7 +158,7 @@ def _phase_row(row: Row) -> Row:
 
 def _advice_rows(advice: list[Row]) -> list[Row]:
     return [
-        {**each, "number": number, "title": plain(each["title"]), "detail": plain(each["detail"])}
+        {**each, "number": number, "title": payload_text(each["title"]), "detail": payload_text(each["detail"])}
         for number, each in enumerate(advice, 1)
     ]
 

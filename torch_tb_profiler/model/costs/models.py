@@ -127,7 +127,7 @@ def _parse_numbers(text: str) -> Any:
     return value if all(type(number) in (int, float) for number in numbers) else None
 
 
-def owning_operators(trace: Trace, operators: Int32) -> tuple[Int32, Bool]:
+def find_work_owners(trace: Trace, operators: Int32) -> tuple[Int32, Bool]:
     """Return the owner of each launch and whether it has a model.
 
     operators  int32[k]  the operator that made each launch, NO_CODE if none did; its owner is NO_CODE, too

@@ -17,7 +17,7 @@ import numpy as np
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators
-from torch_tb_profiler.model.costs.models import find_cost_model, owning_operators
+from torch_tb_profiler.model.costs.models import find_cost_model, find_work_owners
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.module_calls import has_module_calls, recorded_modules
 from torch_tb_profiler.model.origin_records import Capture, CaptureSet, LaunchSite
@@ -173,7 +173,7 @@ def _launch_sites(trace: Trace, launches: Int32) -> tuple[Int32, Int32, list[Lau
     )
     stack, stacks = stacks_around(trace, launches)
     shape, shapes = input_shapes(trace, operator)
-    owner, modeled = owning_operators(trace, operator)
+    owner, modeled = find_work_owners(trace, operator)
     has_formula = name_mask(trace.strings, lambda text: find_cost_model(trace, text) is not None)
     is_wrapping = has_formula[trace.events.name[owner]] & ~modeled
     with_inputs = np.where(is_wrapping, NO_CODE, owner).astype(np.int32)

@@ -19,7 +19,7 @@ import numpy as np
 
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.costs.models import find_cost_model, owning_operators
+from torch_tb_profiler.model.costs.models import find_cost_model, find_work_owners
 from torch_tb_profiler.model.origins.replayed_kernels import replayed_kernels
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace
 
@@ -74,7 +74,7 @@ class WorkOwners(msgspec.Struct, frozen=True):
 def work_owners(trace: Trace) -> WorkOwners:
     """Return the owner of every device event."""
     links = device_links(trace)
-    owner, modeled = owning_operators(trace, links.operator)
+    owner, modeled = find_work_owners(trace, links.operator)
     code, captures = _captured_calls(trace)
     replayed = replayed_kernels(trace)
     of_capture = np.flatnonzero((code >= 0) & (replayed.call >= 0))

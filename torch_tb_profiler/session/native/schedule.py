@@ -89,7 +89,7 @@ class _Cover(ctypes.Structure):
     )
 
 
-def schedule_functions() -> ScheduleFunctions | None:
+def load_schedule_functions() -> ScheduleFunctions | None:
     """Return the functions of the library, or None if it is missing or not enabled in this process."""
     library = _open_library() if is_enabled() else None
     if library is None:

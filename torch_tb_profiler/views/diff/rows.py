@@ -95,7 +95,7 @@ def operator_rows(rows: Iterable[ComparedName], flops: tuple[FlopsByName, FlopsB
         work = build_work(flops[0].get(row.base_name or ""), flops[1].get(row.candidate_name or ""))
         names = row_names(row.base_name, row.candidate_name, row.moved, row.unrecorded)
         operators.append(DiffOperator(*names, row.calls, host_self, host_total, device_self, device_total, work))
-    return sorted(operators, key=lambda row: sort_key(row.host_self, row.device_self))
+    return sorted(operators, key=lambda row: significance_key(row.host_self, row.device_self))
 
 
 def build_work(base: FlopsPerStep | None, candidate: FlopsPerStep | None) -> DiffWork:
@@ -112,7 +112,7 @@ def family_rows(rows: Iterable[ComparedName]) -> list[DiffFamily]:
     for row in rows:
         name, _, status = row_names(row.base_name, row.candidate_name, row.moved, row.unrecorded)
         families.append(DiffFamily(name, status, row.calls, *row.changes))
-    return sorted(families, key=lambda row: sort_key(row.total))
+    return sorted(families, key=lambda row: significance_key(row.total))
 
 
 def kernel_rows(
@@ -126,7 +126,7 @@ def kernel_rows(
         short, short_renamed = short_names.get(name, name), short_names[renamed] if renamed else None
         family = family_of.get(name, "other")
         kernels.append(DiffKernel(name, renamed, status, row.calls, total, short, short_renamed, family))
-    return sorted(kernels, key=lambda row: sort_key(row.total))
+    return sorted(kernels, key=lambda row: significance_key(row.total))
 
 
 def collective_rows(rows: Iterable[ComparedName], short_names: Mapping[str, str]) -> list[DiffCollective]:
@@ -135,7 +135,7 @@ def collective_rows(rows: Iterable[ComparedName], short_names: Mapping[str, str]
     for row in rows:
         name, _, status = row_names(row.base_name, row.candidate_name, row.moved, row.unrecorded)
         collectives.append(DiffCollective(name, short_names.get(name, name), status, row.calls, *row.changes))
-    return sorted(collectives, key=lambda row: sort_key(row.total))
+    return sorted(collectives, key=lambda row: significance_key(row.total))
 
 
 def row_names(
@@ -157,7 +157,7 @@ def row_status(base: str | None, candidate: str | None, moved: bool, unrecorded:
     return "matched" if base == candidate else "renamed"
 
 
-def sort_key(*changes: Change) -> tuple[bool, float]:
+def significance_key(*changes: Change) -> tuple[bool, float]:
     """Return a key that sorts significant changes first, then large ones."""
     significant = [change for change in changes if change.significant]
     return not significant, -max(abs(change.delta_ns or 0.0) for change in significant or changes)

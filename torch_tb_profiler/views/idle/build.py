@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.idle.flame import idle_flame_graph
 from torch_tb_profiler.analyses.idle.table import IdleTable, idle_gains, idle_table
 from torch_tb_profiler.analyses.launches.calls import launch_pace
 from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES
-from torch_tb_profiler.analyses.schedule.gaps import busiest_device
+from torch_tb_profiler.analyses.schedule.gaps import main_device
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
 from torch_tb_profiler.analyses.shared.breakdown import missing_host_reason, representatives
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
@@ -161,7 +161,7 @@ def build_flame(trace: Trace, params: IdleParams) -> IdleFlamePayload:
 
 
 def _chosen_device(trace: Trace, params: IdleParams | IdleGapsParams) -> int:
-    device = busiest_device(trace) if params.device is None else params.device
+    device = main_device(trace) if params.device is None else params.device
     if device is None:
         raise NotFoundError("no device work is recorded")
     return device

@@ -10,9 +10,9 @@ import msgspec
 from torch_tb_profiler.analyses.launches.bandwidth import (
     Direction,
     HostMemory,
-    bucket_edges,
     bytes_between,
     copy_groups,
+    time_bucket_edges,
 )
 from torch_tb_profiler.analyses.launches.calls import LONG_DELAY_NS, SLOW_CALL_NS, api_calls, launch_calls
 from torch_tb_profiler.analyses.launches.queue import blocked_launches, max_lengths_between, stream_queues
@@ -213,7 +213,7 @@ def build_launches(trace: Trace, params: LaunchesParams) -> LaunchesPayload:
 
 def build_queue(trace: Trace, params: DeviceWorkCurveParams) -> QueuesPayload:
     queues = stream_queues(trace, _device_work(trace, params))
-    edges = bucket_edges([queue.times for queue in queues], params.points)
+    edges = time_bucket_edges([queue.times for queue in queues], params.points)
     rows = [
         QueueRow(
             queue.device,
@@ -231,7 +231,7 @@ def build_queue(trace: Trace, params: DeviceWorkCurveParams) -> QueuesPayload:
 
 def build_bandwidth(trace: Trace, params: DeviceWorkCurveParams) -> BandwidthPayload:
     work = _device_work(trace, params)
-    edges = bucket_edges([trace.events.start[work], event_ends(trace)[work]], params.points)
+    edges = time_bucket_edges([trace.events.start[work], event_ends(trace)[work]], params.points)
     rows = []
     for copies in copy_groups(trace, work):
         curve = bytes_between(trace, copies.rows, edges).tolist() if copies.bytes is not None else []

@@ -181,7 +181,7 @@ def headline(
             break
     keys: dict[str, str] = {}
     for row in top:
-        keys.setdefault(row.name.removeprefix("aten::"), row_key(row))
+        keys.setdefault(row.name.removeprefix("aten::"), operator_key(row))
     set_values = set_params(params)
     names = [Phrase(name, link("operators", **set_values, select=key)) for name, key in keys.items()]
     ranking = text(
@@ -211,7 +211,7 @@ def _replayed_headline(times: Sequence[OriginTime]) -> Text:
     )
 
 
-def row_key(row: OperatorRow) -> str:
+def operator_key(row: OperatorRow) -> str:
     """Return the key of a row in the page's address: its name, and what else the rows are grouped by."""
     grouped_by = (row.input_shape, row.input_types, row.input_strides, row.module, row.annotation)
     return " | ".join([row.name, *(value for value in grouped_by if value is not None)])

@@ -23,7 +23,7 @@ from torch_tb_profiler.view import Member, Members, NoParams, PairView, Reductio
 from torch_tb_profiler.views._shared.availability import overlap_reason
 from torch_tb_profiler.views._shared.job.members import count_unread, progress_phrase
 from torch_tb_profiler.views._shared.text import link
-from torch_tb_profiler.views.overlap import wording
+from torch_tb_profiler.views.overlap import words
 from torch_tb_profiler.views.overlap.payload import (
     MapName,
     OverlapComparedRow,
@@ -98,14 +98,14 @@ def build(members: Members[RankOverlap], params: OverlapParams) -> OverlapPayloa
     differences = recorded_differences(tables)
     worst = max(rows, key=lambda row: row.exposed_ns or 0.0, default=None)
     return OverlapPayload(
-        headline=wording.headline(
+        headline=words.headline(
             column_mean(tables, "total"),
             exposed,
             collectives,
             None if worst is None else worst.link,
             not count_unread(members),
         ),
-        details=wording.details(rows, overlap_totals(tables), _hidden_ratio(hidden, exposed)),
+        details=words.details(rows, overlap_totals(tables), _hidden_ratio(hidden, exposed)),
         reading=progress_phrase(members),
         ranks=rows,
         workers=list(by_worker),
@@ -115,18 +115,18 @@ def build(members: Members[RankOverlap], params: OverlapParams) -> OverlapPayloa
         traced_links=traced_links,
         recorded=[
             RecordedTotalRow(
-                wording.title(difference.name),
+                words.title(difference.name),
                 difference.recorded,
                 difference.recomputed,
                 difference.iterations,
                 difference.most,
-                wording.FOLDED_REASON
+                words.FOLDED_REASON
                 if difference.iterations and difference.folded == difference.iterations
                 else None,
             )
             for difference in differences
         ],
-        recorded_headline=wording.recorded_headline(differences),
+        recorded_headline=words.recorded_headline(differences),
         series=_series(tables, maps["total"].steps),
         dips=_dips(tables),
     )
@@ -143,7 +143,7 @@ def _series(tables: Sequence[OverlapColumns], steps: Sequence[tuple[int, int]]) 
         for value, compute in zip(overlap, columns["compute"], strict=True)
     ]
     return [
-        OverlapSeries(name, wording.SERIES_TITLES[name], unit, columns[name])
+        OverlapSeries(name, words.SERIES_TITLES[name], unit, columns[name])
         for name, unit in _SERIES.items()
         if any(value is not None for value in columns[name])
     ]
@@ -154,8 +154,8 @@ def _dips(tables: Sequence[OverlapColumns]) -> OverlapDipsPayload:
     rows = [
         OverlapSignalRow(
             signal=each.signal,
-            title=wording.SERIES_TITLES[each.signal],
-            unusual=wording.UNUSUAL[each.signal],
+            title=words.SERIES_TITLES[each.signal],
+            unusual=words.UNUSUAL[each.signal],
             unit=UNITS[each.signal],
             dips_with=each.dips_with,
             dips=each.dips,
@@ -169,7 +169,7 @@ def _dips(tables: Sequence[OverlapColumns]) -> OverlapDipsPayload:
         )
         for each in dips.signals
     ]
-    return OverlapDipsPayload(wording.dips_headline(dips), dips.iterations, dips.dips, rows)
+    return OverlapDipsPayload(words.dips_headline(dips), dips.iterations, dips.dips, rows)
 
 
 def _rank_row(member: Member[RankOverlap], columns: OverlapColumns | None) -> OverlapRankRow:
@@ -238,13 +238,13 @@ def build_comparison(pair: TracePair, _: NoParams) -> OverlapComparison:
     base, candidate = _summarize_all(pair.base), _summarize_all(pair.candidate)
     base_totals, candidate_totals = overlap_totals(base), overlap_totals(candidate)
     rows = [
-        OverlapComparedRow(wording.title(name), column_mean(base, name), column_mean(candidate, name), False)
+        OverlapComparedRow(words.title(name), column_mean(base, name), column_mean(candidate, name), False)
         for name in _COMPARED_TOTALS
     ]
     ratio = OverlapComparedRow(
         "Overlap / computation", base_totals.overlap_ratio, candidate_totals.overlap_ratio, True
     )
-    headline = wording.comparison_headline(base_totals, candidate_totals)
+    headline = words.comparison_headline(base_totals, candidate_totals)
     return OverlapComparison(headline, [*rows, ratio], base_totals, candidate_totals)
 
 

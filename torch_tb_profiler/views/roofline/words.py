@@ -118,7 +118,7 @@ def _saving_text(rows: Sequence[RooflineRow], params: RooflineParams) -> Text:
     name = shorten_name(best.short_name.removeprefix("aten::"))
     return text(
         "At its roofline, {name} would take {then} instead of {busy}.",
-        name=Phrase(name, link("roofline", **set_params(params), select=row_key(best))),
+        name=Phrase(name, link("roofline", **set_params(params), select=roofline_key(best))),
         then=_short(best.busy_ns - best.saved_ns),
         busy=format_duration(best.busy_ns),
     )
@@ -129,6 +129,6 @@ def _short(ns: float) -> str:
     return format_duration(ns) if ns >= 1000 else "less than 1 µs"
 
 
-def row_key(row: RooflineRow) -> str:
+def roofline_key(row: RooflineRow) -> str:
     """Return how the page names a row in its address."""
     return row.name if row.input_shape is None else f"{row.name} | {row.input_shape}"
