@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import torch_tb_profiler
-from torch_tb_profiler.base.patterns import _LazyRegex, lazy_regex
+from torch_tb_profiler.base.patterns import AnyCase, _LazyRegex, lazy_regex
 
 
 def test_an_expression_is_compiled_with_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,3 +45,24 @@ def test_every_expression_of_the_package_is_a_valid_one() -> None:
     for expression in expressions:
         pattern, flags = expression._source
         re.compile(pattern, flags)
+
+
+@pytest.mark.parametrize("text", ["a_Softmax2", "SOFTMAX", "soft max", "\u017foftmax", "SOFTMA\u212a", ""])
+def test_a_pattern_for_any_case_finds_what_ignoring_case_finds(text: str) -> None:
+    for pattern in (r"softmax|_[a-z]\w*\d", r"(?<![a-z])soft", r"[^a-z0-9]", r"softma\w"):
+        one, other = AnyCase(pattern), re.compile(pattern, re.IGNORECASE)
+        assert one.search(text) == (other.search(text) is not None)
+        assert one.fullmatch(text) == (other.fullmatch(text) is not None)
+
+
+def test_patterns_for_any_case_have_no_upper_case_of_their_own() -> None:
+    for module in ("families", "tensor_cores"):
+        importlib.import_module(f"torch_tb_profiler.model.kernels.{module}")
+    importlib.import_module("torch_tb_profiler.model.serving.kernels")
+    gc.unfreeze()
+    patterns = [each._folded.pattern for each in gc.get_objects() if type(each) is AnyCase]
+    gc.freeze()
+    assert len(patterns) > 30
+    for pattern in patterns:
+        plain = re.sub(r"\\.", "", pattern)
+        assert plain == plain.lower()

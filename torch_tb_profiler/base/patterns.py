@@ -7,6 +7,7 @@ them takes longer than importing numpy.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, AnyStr, cast
 
 
@@ -34,3 +35,34 @@ class _LazyRegex:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return lazy_regex, self._source
+
+
+class AnyCase:
+    """Finds a pattern in texts whatever their case: quicker than `re.IGNORECASE`, and only whether it is there.
+
+    Where case counts, the expression skips to the places where it can begin. The pattern has no upper case.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self._folded = lazy_regex(pattern)
+        self._ignoring = lazy_regex(pattern, re.IGNORECASE)
+
+    def search(self, text: str) -> bool:
+        """Return whether the pattern occurs in a text."""
+        folded = _lower(text)
+        return (
+            self._ignoring.search(text) is not None if folded is None else self._folded.search(folded) is not None
+        )
+
+    def fullmatch(self, text: str) -> bool:
+        """Return whether the pattern is an entire text."""
+        folded = _lower(text)
+        if folded is None:
+            return self._ignoring.fullmatch(text) is not None
+        return self._folded.fullmatch(folded) is not None
+
+
+@lru_cache(maxsize=1)  # one text is searched for many patterns
+def _lower(text: str) -> str | None:
+    """Return a text in lower case, None if it isn't ASCII: other letters have several lower and upper cases."""
+    return text.lower() if text.isascii() else None

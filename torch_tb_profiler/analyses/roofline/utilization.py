@@ -12,7 +12,7 @@ import numpy as np
 from torch_tb_profiler.analyses.roofline.table import WorkFilter, call_times, select_calls, select_unlinked
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.arrays import distinct_numbers
-from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.kinds import event_spans
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Trace
 from torch_tb_profiler.model.work.operator_work import operator_work
@@ -81,8 +81,8 @@ def _known_and_total_ns(trace: Trace, chosen: WorkFilter, keep: Bool) -> tuple[i
     work = operator_work(trace)
     known = keep & (~np.isnan(work.flops) | ~np.isnan(work.bytes))
     lost = select_unlinked(trace, chosen)
-    unlinked = int((event_ends(trace) - trace.events.start)[lost].sum())
-    return int(work.device[known].sum()), int(work.device[keep].sum()) + unlinked
+    start, end = event_spans(trace, lost)
+    return int(work.device[known].sum()), int(work.device[keep].sum()) + int((end - start).sum())
 
 
 def _in_steps(trace: Trace, chosen: WorkFilter) -> Bool:

@@ -161,7 +161,7 @@ class _PathWalk:
         items, edges, points = graph.items, graph.edges, graph.points
         # For each item the nearest at or before it that does not just follow earlier work of its stream.
         position = np.arange(len(items))
-        self.run_start = np.maximum.accumulate(np.where(graph.limit == StartLimit.STREAM, 0, position)).tolist()
+        self.run_start = np.maximum.accumulate(np.where(graph.limit == StartLimit.STREAM, 0, position))
         binding = np.flatnonzero(edges.binds)
         thread = points.thread[edges.target[binding]]
         self.binding_edges = {code: binding[thread == code].tolist() for code in distinct_numbers(thread)}
@@ -192,7 +192,7 @@ class _PathWalk:
         Return where the walk goes on: (time, item or None, thread).
         """
         graph, items = self.graph, self.graph.items
-        first = self.run_start[item]
+        first = int(self.run_start[item])
         low = first + int(np.searchsorted(items.start[first : item + 1], self.begin, "right")) - 1
         low = max(low, first)
         start = items.start[low : item + 1]

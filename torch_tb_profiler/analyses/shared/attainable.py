@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from torch_tb_profiler.base.arrays import distinct_numbers
+from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace
 from torch_tb_profiler.model.work.operator_work import operator_work
 from torch_tb_profiler.model.work.roofline import roofline_times
@@ -73,5 +73,6 @@ def attainable_ns(
 def owning_calls(trace: Trace, rows: Int32) -> Int32:
     """Return int32[k]: index in the calls of `operator_work` that own events, NO_CODE if none does."""
     own = operator_work(trace).owners
-    calls: Int32 = own.call[np.searchsorted(own.events, rows)]
+    places = search_sorted(own.events.astype(np.int64), rows.astype(np.int64), "left")
+    calls: Int32 = own.call.take(places)
     return calls

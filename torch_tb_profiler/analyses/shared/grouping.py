@@ -199,11 +199,13 @@ def _ordered_at(groups: Groups, values: Int64, places: list[Int64], order: Int64
 
 def launch_times(trace: Trace, rows: Int32) -> Int64:
     """Return int64[k]: when device work was launched, or its start where no launch is recorded."""
+    if len(rows) == 0:
+        return np.empty(0, np.int64)
     launch = np.full(len(trace), NO_CODE, np.int32)
     links = device_links(trace)
     launch[links.rows] = links.launch
-    mine = launch[rows]
-    return np.where(mine >= 0, trace.events.start[mine], trace.events.start[rows])
+    mine = launch.take(rows)
+    return trace.events.start.take(np.where(mine >= 0, mine, rows))
 
 
 def step_mask(trace: Trace, times: Int64, name: str) -> Bool:

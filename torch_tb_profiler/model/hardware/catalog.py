@@ -77,7 +77,7 @@ def _convert_entries(
 
 def _convert_device(fields: dict[str, Any]) -> DeviceEntry:
     entry = msgspec.convert(fields, DeviceEntry)
-    re.compile(entry.match)
+    re.compile(entry.match, re.IGNORECASE)  # as it is searched with
     return entry
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.memo import stored
-from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.base.patterns import AnyCase, lazy_regex
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_kinds, rows_of_kind
@@ -42,10 +42,9 @@ FAMILIES = (
 NO_FAMILY = -1
 """The family of events that are no device work."""
 
-_WRAPPERS = lazy_regex(
-    r"(?:^|::)(?:kernel\d*|device_kernel|kentry\w*|trampoline_kernel|launch_kernel\w*|enable_\w+|globalKernel|"
-    r"\w*elementwise_kernel\w*|reduce_kernel|multi_tensor_apply_kernel\w*|DeviceScan\w*)$",
-    re.IGNORECASE,
+_WRAPPERS = AnyCase(
+    r"(?:^|::)(?:kernel\d*|device_kernel|kentry\w*|trampoline_kernel|launch_kernel\w*|enable_\w+|globalkernel|"
+    r"\w*elementwise_kernel\w*|reduce_kernel|multi_tensor_apply_kernel\w*|devicescan\w*)$"
 )
 # These arguments of an elementwise kernel describe memory access, not the computation.
 _ADDRESSING = lazy_regex(
@@ -53,7 +52,7 @@ _ADDRESSING = lazy_regex(
 )
 
 _RULES = tuple(
-    (family, lazy_regex(pattern, re.IGNORECASE))
+    (family, AnyCase(pattern))
     for family, pattern in (
         ("memory", r"fillbuffer|copybuffer|^dma_request"),
         ("communication", r"nccl|rccl|cross_device_reduce|custom_all_?reduce|nvshmem|quick_?reduce|lamport"),
@@ -104,7 +103,7 @@ _RULES = tuple(
 
 # Kernels of MTIA are called as their operators.
 _OPERATORS = tuple(
-    (family, lazy_regex(pattern, re.IGNORECASE))
+    (family, AnyCase(pattern))
     for family, pattern in (
         ("matrix product", r"einsum|outer|fc_?"),
         ("norm", r"(?:l[12]_)?norm"),

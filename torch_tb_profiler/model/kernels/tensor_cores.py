@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.memo import derived, stored
-from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.base.patterns import AnyCase
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.kernels.families import family_of_name
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
@@ -32,7 +30,7 @@ _VERDICT_BY_REASON: dict[str, int] = {
 
 # The instruction in a name is stronger evidence than the purpose of the kernel, so these rules come first.
 _INSTRUCTION_RULES = tuple(
-    (why, lazy_regex(pattern, re.IGNORECASE))
+    (why, AnyCase(pattern))
     for why, pattern in (
         # Parts of attention and of split products that only move, convert, or sum, whatever else is in their name.
         (
@@ -59,7 +57,7 @@ _INSTRUCTION_RULES = tuple(
 )
 
 _PRODUCT_RULES = tuple(
-    (why, lazy_regex(pattern, re.IGNORECASE))
+    (why, AnyCase(pattern))
     for why, pattern in (
         (
             "a library that has only such kernels",
@@ -149,7 +147,7 @@ def _reason(name: str) -> str:
     return _first_match(_PRODUCT_RULES, text) or "the name doesn't show it"
 
 
-def _first_match(rules: tuple[tuple[str, re.Pattern[str]], ...], text: str) -> str | None:
+def _first_match(rules: tuple[tuple[str, AnyCase], ...], text: str) -> str | None:
     return next((why for why, pattern in rules if pattern.search(text)), None)
 
 

@@ -9,13 +9,11 @@ Kernels are known by the name of their function. Template arguments don't count:
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived, stored
-from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.base.patterns import AnyCase
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.devices import device_ids
 from torch_tb_profiler.model.kernels.families import family_of_name
@@ -27,23 +25,19 @@ from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, In
 MIN_INFERRED = 2
 """Fewest iterations that kernels alone must show: one may be anything."""
 
-_DECODE = lazy_regex(
+_DECODE = AnyCase(
     r"split_?kv|paged_attention_(?:ll4mi|v[12])|unified_attention_3d|batch_?decode|decode_attention|forgen|mla_decode|"
-    r"flash_mla_dec|fwd_grouped_kernel_stage|single_query|mqa_decode",
-    re.IGNORECASE,
+    r"flash_mla_dec|fwd_grouped_kernel_stage|single_query|mqa_decode"
 )
-_PREFILL = lazy_regex(
+_PREFILL = AnyCase(
     r"flash_fwd_kernel|batch_?prefill|forctx|fmha_?fwd|attn_fwd|context_attention|fwd_kernel_unified|prefill_attention|"
-    r"extend_attention|flash_attn_varlen",
-    re.IGNORECASE,
+    r"extend_attention|flash_attn_varlen"
 )
-_KV_CACHE = lazy_regex(
-    r"kv_?cache|paged|unified_attention|split_?kv|store_kv|mla_|reshape_and_cache|batch(?:decode|prefill)with",
-    re.IGNORECASE,
+_KV_CACHE = AnyCase(
+    r"kv_?cache|paged|unified_attention|split_?kv|store_kv|mla_|reshape_and_cache|batch(?:decode|prefill)with"
 )
-_SAMPLER = lazy_regex(
-    r"argmaxops|argmax_|topktopp|top_?[kp]_?(?:top_?[kp]_?)?(?:renorm|mask|sampling)|sample\w*kernel|sampling|multinomial|gumbel",
-    re.IGNORECASE,
+_SAMPLER = AnyCase(
+    r"argmaxops|argmax_|topktopp|top_?[kp]_?(?:top_?[kp]_?)?(?:renorm|mask|sampling)|sample\w*kernel|sampling|multinomial|gumbel"
 )
 
 
@@ -82,12 +76,12 @@ def _masks_of_names(trace: Trace) -> tuple[Bool, Bool, Bool, Bool, Bool]:
     """Return the columns of `ServingKernels` by name of a kernel: bool[strings + 1] each."""
     names = trace.events.name[rows_of_kind(trace, Kind.KERNEL)]
 
-    def mask(predicate: re.Pattern[str], whole: bool = False) -> Bool:
+    def mask(pattern: AnyCase, whole: bool = False) -> Bool:
         def matches(name: str) -> object:
             path = parse_identifiers(name).path
             # The entry point of Composable Kernel names the kernel among its template arguments.
             wrapped = path.endswith("kentry")
-            return predicate.search(name[:4096] if whole or wrapped else path)
+            return pattern.search(name[:4096] if whole or wrapped else path)
 
         return name_mask(trace.strings, matches, names)
 
