@@ -98,6 +98,7 @@ ELSEWHERE = {
     "views/_shared/job/causes.py": "tests/views/distributed/test_claims.py",
     "views/_shared/job/names.py": "tests/views/distributed/test_claims.py",
     "views/_shared/job/verdict.py": "tests/views/distributed/test_claims.py",
+    "views/overview/host_rule_words.py": "three traces for each rule: tests/analyses/overview/test_rules.py",
     "views/overview/rule_words.py": "three traces for each rule: tests/analyses/overview/test_rules.py",
     "model/vendors/gaudi.py": "configurations with and without: tests/model/vendors/test_gaudi_config.py",
     "session/answers/dumps.py": "which files were read: tests/session/test_dumps.py",

@@ -240,7 +240,7 @@ def _device_gaps(trace: Trace, device: int | None) -> dict[str, pa.Array]:
     columns: list[npt.NDArray[Any]] = [np.empty(0, np.int64)] * 3 + [np.empty(0, np.int32)] * 4
     if device is not None:
         idle = idle_segments(trace, device)
-        emptied = idle.gaps.emptied_by[idle.gap]
+        emptied = idle.emptied_by
         columns = [idle.gap, idle.begin, idle.length, idle.cause.astype(np.int32), idle.row, emptied, idle.step]
     gap, begin, length, cause, row, emptied, step = columns
     return {

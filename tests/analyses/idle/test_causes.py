@@ -37,7 +37,15 @@ BEFORE = [(4.0, "launch_call", "cudaLaunchKernel"), (4.0, "launch_latency", "cud
         ("host cuda_runtime cudaEventRecord 19 51", "runtime", "cudaEventRecord"),
         ("host cuda_driver cuModuleLoadData 19 51", "compile", "cuModuleLoadData"),
         ("host cuda_runtime Lazy~Function~Loading 19 51", "compile", "Lazy Function Loading"),
-        ("host cpu_op TorchDynamo~Cache~Lookup 15 55", "compile", "TorchDynamo Cache Lookup"),
+        ("host cpu_op _compile.compile_inner 15 55", "compile", "_compile.compile_inner"),
+        # It evaluates guards before each call of compiled code, and is over when anything is compiled.
+        ("host cpu_op TorchDynamo~Cache~Lookup 15 55", "operator", "TorchDynamo Cache Lookup"),
+        # A collection of garbage works; it waits for nothing.
+        (
+            "host python_function <built-in~function~collect> 15 55",
+            "python",
+            "<built-in function collect>",
+        ),
         ("host python_function <built-in~function~sleep> 15 55", "wait", "<built-in function sleep>"),
         (
             "host python_function <built-in~method~acquire~of~_thread.lock~object~at~0x1> 15 55",

@@ -74,6 +74,19 @@ def draw_waits(launch: int, *wait: str) -> Document:
 ITEM = ("host cpu_op aten::item 1000 4010", "host cuda_runtime cudaStreamSynchronize 1005 4000")
 
 
+def draw_waits_of_steps(*names: str) -> Document:
+    """Return steps, each with two kernels and a gap between them that follows a call."""
+    lines = [steps(len(names))]
+    for number, name in enumerate(names):
+        at = 10_000 * number
+        lines += [
+            work(at + 10, 4_990, at + 5, 2 * number + 1),
+            f"host cuda_runtime {name} {at + 1_000} 4010",
+            work(at + 6_000, 3_990, at + 5_990, 2 * number + 2),
+        ]
+    return {"traceEvents": [event(line) for line in "\n".join(lines).splitlines()]}
+
+
 def draw_long_wait(line: str) -> Document:
     """Return a wait of 8885 us."""
     return picture(BEGIN, line, END)

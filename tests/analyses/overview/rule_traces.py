@@ -47,6 +47,7 @@ from tests.analyses.overview.rule_drawings import (
     draw_stage,
     draw_start,
     draw_waits,
+    draw_waits_of_steps,
     halved,
     memory_in_steps,
     offloaded,
@@ -95,12 +96,22 @@ RULES: dict[tuple[str, str], Three] = {
         draw_allocations(*["cudaEventQuery"] * 4),
     ),
     ("synchronization", ""): Three(draw_waits(5_990, *ITEM), draw_waits(500, *ITEM), draw_waits(5_990)),
+    ("synchronization", "some_steps"): Three(
+        draw_waits_of_steps("cudaStreamSynchronize", *["cudaEventQuery"] * 3),
+        draw_waits_of_steps(*["cudaStreamSynchronize"] * 2, *["cudaEventQuery"] * 2),
+        draw_waits_of_steps(*["cudaEventQuery"] * 4),
+    ),
     ("blocking_copies", ""): Three(reading("Pageable"), reading("Pinned"), draw_waits(5_990, *ITEM)),
     ("blocking_copies", "offload"): Three(sent_gradients(4000), sent_gradients(4001), reading("Pageable")),
     ("host_code", "code"): Three(
         draw_long_wait("host user_annotation prepare 100 4443"),
         draw_long_wait("host user_annotation prepare 100 4442"),
         draw_long_wait("host2 user_annotation prepare 100 8000"),
+    ),
+    ("host_code", "compile"): Three(
+        draw_long_wait("host user_annotation _compile.compile_inner 100 4443"),
+        draw_long_wait("host user_annotation _compile.compile_inner 100 4442"),
+        draw_long_wait("host user_annotation TorchDynamo~Cache~Lookup 100 4443"),
     ),
     ("host_code", "engine"): Three(
         draw_engine("host user_annotation schedule 100 2460"),

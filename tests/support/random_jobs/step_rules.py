@@ -49,7 +49,7 @@ def _exposed_time(said: float, context: Context) -> str | None:
 
 
 def _judge_largest_kernel(match: re.Match[str], context: Context) -> str | None:
-    shares = context.truth.kernel_shares(context.rank)
+    shares = context.truth.kernel_shares(context.rank, context.odd if match["typical"] else None)
     top = max(shares, key=lambda name: shares[name])
     said, name = ratio(match["share"]), match["name"]
     if abs(said - shares[top]) > 0.01:
@@ -254,7 +254,10 @@ STEP_RULES: tuple[tuple[str, Check], ...] = (
         _judge_busy,
     ),
     (rf"Exposed communication takes (?P<share>{SHARE}) of {BASE}\.", _judge_exposed),
-    (rf"(?P<name>.+) is the top kernel: (?P<share>{SHARE}) of kernel time\.", _judge_largest_kernel),
+    (
+        rf"(?P<name>.+) is the top kernel: (?P<share>{SHARE}) of kernel time(?P<typical> in typical steps)?\.",
+        _judge_largest_kernel,
+    ),
     (
         rf"(?P<count>\d+) (?:typical )?steps of (?:about )?(?P<low>{NUMBER})(?: to (?P<high>{NUMBER}); .*)?\.",
         _judge_step_count,

@@ -319,12 +319,17 @@ class JobTruth:
         ]
         return sum(times) / len(typical_steps)
 
-    def kernel_shares(self, rank: int) -> dict[str, float]:
-        """Return the share of each name in the kernel time of the whole trace, collectives by their type."""
+    def kernel_shares(self, rank: int, odd: Collection[int] | None = None) -> dict[str, float]:
+        """Return the share of each name in the kernel time of the whole trace, collectives by their type.
+
+        odd  steps that don't count, if only steps count
+        """
+        bounds = [(step.start, step.end) for i, step in self.recorded_steps(rank) if odd is None or i not in odd]
         times: dict[str, float] = {}
         for span in self.recorded.spans[rank]:
             if span.kind in ("kernel", "collective"):
-                times[span.name] = times.get(span.name, 0.0) + span.end - span.start
+                inside = sum(max(min(span.end, end) - max(span.start, begin), 0.0) for begin, end in bounds)
+                times[span.name] = times.get(span.name, 0.0) + (span.end - span.start if odd is None else inside)
         return {name: time / sum(times.values()) for name, time in times.items()}
 
     def waiting(self, rank: int, odd: Collection[int]) -> float:

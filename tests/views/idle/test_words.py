@@ -75,6 +75,25 @@ def test_only_a_call_that_drained_the_queue_is_named() -> None:
     assert "No sync caused this: the GPU simply caught up with the host." in explanation
 
 
+def test_a_device_that_waits_for_another_one_is_not_idle_because_of_the_sync_before() -> None:
+    """Two devices take turns: the sync of the step before is over when the first one begins to work."""
+    picture = """
+    host  cuda_runtime  cudaLaunchKernel        0    2  correlation=1
+    gpu1  kernel        second_half             4   16  correlation=1 stream=7
+    host  cuda_runtime  cudaStreamSynchronize   6   18
+    host  cuda_runtime  cudaLaunchKernel       26    2  correlation=2
+    gpu0  kernel        first_half             30  100  correlation=2 stream=7
+    host  cuda_runtime  cudaLaunchKernel       30    2  correlation=3
+    gpu1  kernel        second_half           132   68  correlation=3 stream=7
+    """
+    headline, explanation = sentences_of(picture, device=1)
+    assert "100 µs of it in device-side waits, with work already submitted" in headline
+    # From 20 to 32 us, of 116 us.
+    assert "10.3% of the idle time follows a cudaStreamSynchronize that drained the queue." in explanation
+    _, explanation = sentences_of(picture.replace("cudaStreamSynchronize", "cudaEventQuery"), device=1)
+    assert "sync" not in explanation.lower()
+
+
 def test_a_trace_is_launch_bound_only_if_the_host_launches_all_the_time() -> None:
     def steady(middle: str) -> str:
         lines = []

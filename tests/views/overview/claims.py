@@ -58,6 +58,20 @@ ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 BUSY = (launched("gemm", 20, 9_900, 10), WAIT.format(30, 9_920))
 
 
+def evaluating(kernel: str) -> ReadSentences:
+    """Read of steps of 10 ms, with 100 ms of evaluation in one of them; `kernel` is the one that it launches."""
+    lines = []
+    for step in range(6):
+        at, length = 10_000 * step, 110_000 if step == 5 else 10_000
+        lines += [
+            f"host user_annotation ProfilerStep#{step} {at} {length}",
+            launched("gemm", at + 20, 9_900, at + 10, 2 * step + 1),
+            WAIT.format(at + 30, 9_920),
+        ]
+    lines += [launched(kernel, 60_020, 99_900, 60_010, 20), WAIT.format(60_030, 99_920)]
+    return lambda: of(draw("\n".join(lines)))
+
+
 def exposing(time: int) -> tuple[str, ...]:
     """Return steps that communicate for `time` us after a kernel, and do nothing else."""
     return (
@@ -180,6 +194,13 @@ CLAIMS = [
         steps(launched("gemm", 20, 5_940, 10), launched("relu", 5_961, 3_960, 16, 2), WAIT.format(30, 9_920)),
         "the other one takes longer",
         steps(launched("relu", 20, 5_940, 10), launched("gemm", 5_961, 3_960, 16, 2), WAIT.format(30, 9_920)),
+    ),
+    Claim(
+        "{kernel} is the top kernel: {share} of kernel time in typical {noun}s.",
+        r"gemm is the top kernel: 100% of kernel time in typical steps\.",
+        evaluating("gemm_of_evaluation"),
+        "the step that evaluates launches no other kernel",
+        evaluating("gemm"),
     ),
     Claim(
         "{share} is {part}{rest}.",

@@ -179,7 +179,7 @@ PARTS_OF_SENTENCES = {
     "views/distributed/problems.py",
     "views/idle/words.py",
     "views/overview/advice.py",
-    "views/overview/rule_words.py",
+    "views/overview/host_rule_words.py",
     "views/overview/words.py",
 }
 """Modules whose reasons are filled into sentences, which have tables of their own: tests/views/test_claims.py."""

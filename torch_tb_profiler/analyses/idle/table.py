@@ -119,7 +119,7 @@ def idle_table(trace: Trace, device: int, stream: int | None, by: SubjectKind, s
     top = statistics.largest[order]
     if selected is not None:
         top = selected[top]
-    drained_by = idle.gaps.emptied_by[idle.gap[chosen]]
+    drained_by = idle.emptied_by[chosen]
     emptied_by, emptied_time = _queue_drains(trace, groups, drained_by, length)
     gaps = count_pairs(groups, by_group, idle.gap[chosen], len(idle.gaps.begin))
     return IdleTable(
@@ -210,7 +210,7 @@ def _subjects(trace: Trace, idle: IdleSegments, by: SubjectKind) -> tuple[Int32 
     if by == "frame":
         return program_places(trace, idle.row, "line")
     if by == "emptied_by":
-        return _draining_calls(trace, idle.gaps.emptied_by[idle.gap])
+        return _draining_calls(trace, idle.emptied_by)
     names, is_named = trace.events.name, (idle.row >= 0) & (idle.cause != Cause.UNRECORDED)
     return np.where(is_named, names[idle.row], np.int32(NO_CODE)), tuple(trace.strings)
 

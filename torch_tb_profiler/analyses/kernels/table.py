@@ -16,14 +16,16 @@ from torch_tb_profiler.analyses.shared.grouping import (
     select_device_work,
 )
 from torch_tb_profiler.analyses.shared.origin_times import has_known_origin, rows_from_operator
+from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.intervals import covered_time
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import copy_directions, device_ids, device_kind, moved_bytes, stream_ids
 from torch_tb_profiler.model.engines import call_durations, deduplicate_executions
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes, family_mask
 from torch_tb_profiler.model.kernels.tensor_cores import TC_UNKNOWN, TC_YES, tensor_core_verdict
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, event_spans, rows_of_kind
 from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.origins.origins import has_indirect_kernels
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace
@@ -381,7 +383,18 @@ class LargestKernel(msgspec.Struct, frozen=True):
 def largest_kernel(trace: Trace) -> LargestKernel | None:
     """Return the kernel name with the largest total time; None where no kernel takes time."""
     table = kernel_table(trace, "name", KernelFilter())
-    length = launch_durations(trace, table.rows)
+    return _largest(table, launch_durations(trace, table.rows))
+
+
+@derived
+def largest_typical_kernel(trace: Trace) -> LargestKernel | None:
+    """Return the kernel name with the largest time in typical steps; None where no kernel takes any."""
+    table, windows = kernel_table(trace, "name", KernelFilter()), typical_windows(trace)
+    return _largest(table, covered_time(windows, *event_spans(trace, table.rows)))
+
+
+def _largest(table: KernelTable, length: Int64) -> LargestKernel | None:
+    """Return the name with the largest sum of `length`, int64[k] ns by launch."""
     if (total := int(length.sum())) <= 0:
         return None
     sums = table.groups.sums(length)

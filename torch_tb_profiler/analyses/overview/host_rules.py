@@ -25,12 +25,13 @@ from torch_tb_profiler.analyses.overview.idle import (
     long_stretches,
     short_stretches,
 )
+from torch_tb_profiler.analyses.schedule.causes import compiling_times
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.call_stacks import distinct_stacks
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.analyses.tracks.sources import call_stack
-from torch_tb_profiler.base.arrays import distinct, median
+from torch_tb_profiler.base.arrays import distinct, median, search_sorted
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.intervals import (
     NO_INTERVALS,
@@ -172,7 +173,22 @@ def _synchronization(trace: Trace, passes: Intervals) -> Iterator[Finding]:
         "synchronization", trace, distinct(np.concatenate([waiting, copying.scalars])).astype(np.int32)
     )
     if finding is not None:
-        yield finding
+        yield msgspec.structs.replace(finding, case="" if _is_in_most_steps(trace, finding) else "some_steps")
+
+
+def _is_in_most_steps(trace: Trace, finding: Finding) -> bool:
+    """Return whether its calls are in more than half of the typical steps, as far as a gap can follow them.
+
+    After the last step nothing is launched, so that none follows a call at its end. A trace without steps is one.
+    """
+    spans, counts = steps(trace), step_kinds(trace).typical.copy()
+    if not spans.recorded:
+        return True
+    step = search_sorted(spans.host_starts, trace.events.start[finding.rows], "right") - 1
+    found = np.zeros(len(counts), np.bool_)
+    found[step[step >= 0]] = True
+    counts[np.flatnonzero(counts)[-1]] &= found[np.flatnonzero(counts)[-1]]
+    return 2 * int((found & counts).sum()) > int(counts.sum())
 
 
 def _blocking_copies(trace: Trace, passes: Intervals) -> Iterator[Finding]:
@@ -252,7 +268,10 @@ def _host_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     stretches = long_stretches(subtract(host_late_times(trace), passes))
     for stretch in dominant_frames(trace, stretches)[:1]:
         case = _CASE_BY_KIND[Kind(event_kinds(trace)[stretch.event])]
-        if case == "code" and steps(trace).vary:
+        compiling = compiling_times(trace, int(trace.events.thread[stretch.event]))
+        if 2 * total(intersect(stretch.during, compiling)) > total(stretch.during):
+            case = "compile"
+        elif case == "code" and steps(trace).vary:
             case = "engine"
         yield Finding(
             "host_code",

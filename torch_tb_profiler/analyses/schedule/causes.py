@@ -92,13 +92,11 @@ _CALL_PATTERNS = (
 )
 
 
-_COMPILE_PATTERN = (
-    r"TorchDynamo Cache|_compile\.compile|compile_fx|torch/_dynamo/convert_frame|inductor/compile|CachingAutotuner"
-)
+_COMPILE_PATTERN = r"_compile\.compile|compile_fx|torch/_dynamo/convert_frame|CachingAutotuner"
 
 
 _WAIT_PATTERN = (
-    r"_thread\.(?:lock|RLock)|built-in (?:function|method) (?:sleep|select|poll|collect|acquire|wait)\b|"
+    r"_thread\.(?:lock|RLock)|built-in (?:function|method) (?:sleep|select|poll|acquire|wait)\b|"
     r"threading\.py\(\d+\): (?:wait|join|acquire)|queue\.py\(\d+\): get|multiprocessing/(?:connection|queues)\.py|"
     r"selectors\.py\(\d+\): select"
 )
@@ -154,6 +152,12 @@ def _cause_of_kinds() -> Int8:
     table[[Kind.ANNOTATION, Kind.CPU_OP, Kind.PYTHON]] = Cause.ANNOTATION, Cause.OPERATOR, Cause.PYTHON
     table[[Kind.RUNTIME, Kind.DRIVER]] = Cause.RUNTIME
     return table
+
+
+def compiling_times(trace: Trace, thread: int) -> Intervals:
+    """Return when a thread of the host compiles code."""
+    mine = (slice_causes(trace) == Cause.COMPILE) & (trace.events.thread == thread)
+    return event_intervals(trace, np.flatnonzero(mine).astype(np.int32))
 
 
 def _rows_named(trace: Trace, rows: Int64, predicate: Callable[[str], object]) -> Int64:

@@ -31,6 +31,10 @@ _MAX_FOLLOW_NS = 20_000
 """Work that starts at most this long after another device's item ended is assumed to have waited for it."""
 
 
+_WAITING_CAUSES = (Cause.DEVICE_WAIT, Cause.WAITS_FOR_STREAM)
+"""Causes of idle time in which the next work is submitted and waits for other work."""
+
+
 class IdleSegments(msgspec.Struct, frozen=True):
     """Segments of gaps, each with one cause and in one step; they tile the gaps. Columns of length k, by begin.
 
@@ -54,6 +58,15 @@ class IdleSegments(msgspec.Struct, frozen=True):
     @property
     def length(self) -> Int64:
         return self.end - self.begin
+
+    @property
+    def emptied_by(self) -> Int32:
+        """Return int32[k]: the call that drained the queue before each segment, NO_CODE for none.
+
+        Where the next work is submitted and waits for other work, no drained queue is why the device is idle.
+        """
+        waits = np.isin(self.cause, _WAITING_CAUSES)
+        return np.where(waits, np.int32(NO_CODE), self.gaps.emptied_by[self.gap])
 
 
 @derived

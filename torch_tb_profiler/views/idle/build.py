@@ -123,11 +123,12 @@ def build_gaps(trace: Trace, params: IdleGapsParams) -> IdleGapsPayload:
     if not rows:
         raise NotFoundError(f"no idle time is attributed to {params.cause} {params.subject or ''}".rstrip())
     idle, names = table.segments, steps(trace).names
+    emptied = idle.emptied_by
     segments = table.members(*rows).tolist()
     segments.sort(key=lambda segment: int(idle.begin[segment] - idle.end[segment]))
     page = []
     for segment in segments[params.rows]:
-        event, emptied_by = int(idle.row[segment]), int(idle.gaps.emptied_by[idle.gap[segment]])
+        event, emptied_by = int(idle.row[segment]), int(emptied[segment])
         page.append(
             IdleGapRow(
                 begin_ns=int(idle.begin[segment]),

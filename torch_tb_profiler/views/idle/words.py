@@ -71,7 +71,9 @@ MAX_BUSY_IDLE_SHARE = 0.05
 _MIN_EXPOSED_SHARE = 0.01
 """Exposed communication below this share of the busy time is not mentioned."""
 
-_NO_LAUNCH_FOLLOWS = ("tail", "before_recording", "unlinked", "kernel_gap", "graph_gap", "waits_for_stream")
+_NO_LAUNCH_FOLLOWS = (
+    "tail", "before_recording", "unlinked", "kernel_gap", "graph_gap", "waits_for_stream", "device_wait",
+)  # fmt: skip
 """Causes of idle time that no late launch ends, so that the device needn't have caught up with the host."""
 
 

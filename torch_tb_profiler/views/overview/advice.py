@@ -20,8 +20,9 @@ from torch_tb_profiler.base.grammar import agree, plural, pluralize, say_steps
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views._shared.wording import used_more
+from torch_tb_profiler.views.overview.host_rule_words import COST, RuleWords
 from torch_tb_profiler.views.overview.payload import Average, Recommendation
-from torch_tb_profiler.views.overview.rule_words import COST, RULE_WORDS, RuleWords
+from torch_tb_profiler.views.overview.rule_words import RULE_WORDS
 from torch_tb_profiler.views.overview.words import BUSY_CATEGORIES, MIN_IDLE_SHARE, is_exposed
 
 EXTRA_GAIN_RATIO = 1.1

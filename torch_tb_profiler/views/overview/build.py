@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.kernels.table import largest_kernel
+from torch_tb_profiler.analyses.kernels.table import largest_kernel, largest_typical_kernel
 from torch_tb_profiler.analyses.overview.advice import advice, measured_advice
 from torch_tb_profiler.analyses.overview.dominant_frames import main_operator, unrecorded_function
 from torch_tb_profiler.analyses.overview.finding import no_advice_reason
@@ -249,15 +249,24 @@ def _evidence(trace: Trace, average: Average | None, kind: str | None) -> list[T
         return []
     cause = words.idle_cause(average)
     if cause is None:
-        kernel = largest_kernel(trace)
-        name = "" if kernel is None else name_of(trace, kernel.row)
-        if kernel is None or not name:
-            return []
-        return [words.largest_kernel_sentence(short_kernel_names(trace).get(name, name), kernel.row, kernel.share)]
+        return _largest_kernel(trace, average)
     function = unrecorded_function(trace) if cause == "other" else None
     if function is None or _submitted_share(trace) > words.SUBMITTED_SHARE:
         return []
     return [words.unrecorded_sentence(Phrase(shorten_frame(function.name), link("trace", event=function.event)))]
+
+
+def _largest_kernel(trace: Trace, average: Average) -> list[Text]:
+    """Name the kernel with the most time; if another one has it in the typical steps, that one."""
+    kernel, typical = largest_kernel(trace), largest_typical_kernel(trace) if average.outliers else None
+    if kernel is None or not name_of(trace, kernel.row):
+        return []
+    noun, name = "", name_of(trace, kernel.row)
+    if typical is not None and name_of(trace, typical.row) not in ("", name):
+        kernel, name, noun = typical, name_of(trace, typical.row), step_noun(trace)
+    return [
+        words.largest_kernel_sentence(short_kernel_names(trace).get(name, name), kernel.row, kernel.share, noun)
+    ]
 
 
 def _communicates(trace: Trace) -> bool:

@@ -262,9 +262,19 @@ def unrecorded_sentence(where: Phrase | None) -> Text:
     return text("Most of the time outside operators and runtime calls is spent in {where}.", where=where)
 
 
-def largest_kernel_sentence(name: str, event: int, share: float) -> Text:
-    """Name the kernel with the most time, as Kernels does; it opens its longest launch on the timeline."""
+def largest_kernel_sentence(name: str, event: int, share: float, typical_noun: str = "") -> Text:
+    """Name the kernel with the most time, as Kernels does; it opens its longest launch on the timeline.
+
+    typical_noun  what a step is, see `steps.step_noun`, if the share is of typical ones; "" if of the whole trace
+    """
     kernel = Phrase(shorten_name(name), link("trace", event=event))
+    if typical_noun:
+        return text(
+            "{kernel} is the top kernel: {share} of kernel time in typical {noun}s.",
+            kernel=kernel,
+            share=format_ratio(share),
+            noun=typical_noun,
+        )
     return text("{kernel} is the top kernel: {share} of kernel time.", kernel=kernel, share=format_ratio(share))
 
 
