@@ -72,6 +72,16 @@ def test_a_stage_may_wait_for_its_neighbor_or_for_a_slow_link(transfer_us: float
 
 
 @pytest.mark.parametrize(
+    ("rank", "gain", "is_true"), [(0, "1.20 ms", True), (0, "0.3 ms", False), (1, "1.20 ms", False)]
+)
+def test_advice_on_a_function_names_one_that_the_rank_runs(rank: int, gain: str, is_true: bool) -> None:
+    """Its name has a file and a line, of which an operator's has none."""
+    truth = truth_of(ddp(2), [Delay("frame", 0, us=1200.0)])
+    sentence = f"Shorten /job/train.py(42): prepare_batch: saves up to {gain}, 9% on this rank alone (what-if)"
+    assert (judge_sentence(sentence, Context(truth, rank)) is None) == is_true
+
+
+@pytest.mark.parametrize(
     ("saved", "is_true"),
     [("at most 2.50 ms", True), ("at most 2.00 ms", False), ("3.70 ms", True), ("5.00 ms", False)],
 )

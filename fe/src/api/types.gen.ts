@@ -8126,8 +8126,8 @@ export interface components {
      *     caught_up_ns    idle time before which no call had drained the queue
      *     launch_bound    the host's launching causes most idle time, and no call had drained the queue before
      *     launch_ns, item_ns  medians: from one launch call to the next on its thread; duration of an item
-     *     explained       share of the device work whose start the recorded launches and syncs explain; null: no work,
-     *                     or no recorded launch
+     *     explained       share of the device work in complete steps whose start the recorded launches and syncs explain;
+     *                     null: no work, or no recorded launch
      *     clock_shift_ns  shift of the device clock that makes it comparable with the host's
      *     limits          how well the recorded launches and syncs explain the work, and what one rank can't show
      *     reasons         field -> why it is null
@@ -8444,7 +8444,8 @@ export interface components {
      *     steps_recorded  False: the trace records no steps and is shown as one
      *     targets    most time on the path first
      *     what_if    the targets without a name at each percent of `percents`, and the requested change
-     *     explained  share of device work that starts within 20 us of what the schedule says; None without device work
+     *     explained  share of device work in complete steps that starts within 20 us of what the schedule says; None
+     *                without device work
      *     clock_shift_ns  shift of device times, so that nothing starts before its launch
      *     reasons    field -> what is unknown, and why
      *     device_type  as in `device_kind`

@@ -144,7 +144,7 @@ def test_where_nothing_explains_the_starts_the_share_stays_and_says_so() -> None
     late = "\n".join(work(4_000 + 500 * i, 100, 3_800 + 500 * i - 37 * i, i + 2) for i in range(10))
     trace = draw(f"{STEP}\n{LOADER.format(at=0, wait=3_000)}\n{work(3_010, 100, 3_000, 1)}\n{late}")
     reason = replay_unavailable_reason(trace)
-    assert reason is not None and reason.endswith("of the device work (at least 95% is needed)")
+    assert reason is not None and reason.endswith("of the device work in complete steps (at least 95% is needed)")
     found = get_advice(trace, "data_loading")
     assert found is not None and found.gain is not None
     assert found.gain.basis == "share"

@@ -113,6 +113,22 @@ def test_an_item_that_starts_late_without_a_limit_is_not_explained() -> None:
     assert schedule(draw("host cpu_op aten::mm 0 10")).explained_share is None
 
 
+def test_only_work_of_complete_steps_needs_an_explanation() -> None:
+    """The recording begins in the middle of a step, whose launches are missing: a replay changes nothing there."""
+    before = "\n".join(f"gpu0 kernel queued_{number} {100 * number} 10" for number in range(5))
+    trace = draw(f"""
+    {before}
+    host  user_annotation  ProfilerStep#2   500  100
+    host  cuda_runtime     cudaLaunchKernel 510    5  correlation=1
+    gpu0  kernel           launched         517   60  correlation=1
+    host  user_annotation  ProfilerStep#3   600  100
+    host  cuda_runtime     cudaLaunchKernel 610    5  correlation=2
+    gpu0  kernel           launched         617   60  correlation=2
+    """)
+    assert schedule(trace).explained_share == 1.0
+    assert schedule(draw(before)).explained_share == 0.0
+
+
 @pytest.mark.parametrize(("end", "begin"), [(200.0, 200.0), (199.999, 200.0), (199.6, 199.6), (200.0, 200.3)])
 def test_a_step_whose_border_is_rounded_into_a_wait_is_as_fast_as_its_kernels(end: float, begin: float) -> None:
     """Begins and durations are rounded: a call may seem to end after the step around it, or to begin before it."""

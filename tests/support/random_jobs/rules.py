@@ -128,6 +128,5 @@ def simulated_name(name: str) -> str | None:
         return SHARED_LOADER
     if name == "All communication":
         return "communication"
-    return (
-        re.sub(r" \(train\.py:\d+\)$", "", name) if re.fullmatch(r"[\w:]+(?: \(train\.py:\d+\))?", name) else None
-    )
+    frame = re.fullmatch(r"(?:/job/train\.py\(\d+\): )?(?P<name>[\w:]+)(?: \(train\.py:\d+\))?", name)
+    return frame["name"] if frame else None

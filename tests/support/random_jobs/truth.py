@@ -290,8 +290,12 @@ class JobTruth:
         return self.idle_while(rank, ("host",), odd)
 
     def host_time(self, rank: int, name: str, odd: Collection[int]) -> float:
-        """Return the time of a typical step that the host spends in what has this name."""
-        spans = [(each.start, each.end) for each in self.job.spans[rank] if each.name == name]
+        """Return the time of a typical step that the host spends in an operator or frame of this name."""
+        spans = [
+            (each.start, each.end)
+            for each in self.job.spans[rank]
+            if name in (each.name, each.name.rpartition(": ")[2])
+        ]
         return self._exclusive(spans, [], rank, odd)
 
     def products(self, rank: int, odd: Collection[int]) -> tuple[float, float, float]:

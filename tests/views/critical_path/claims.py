@@ -302,7 +302,7 @@ CLAIMS = [
     Claim(
         "What limits {base} is unknown: {reason}.",
         r"^What limits an average step is unknown: the recorded launches and syncs don't explain when the device "
-        r"work starts\. Estimates",
+        r"work in complete steps starts\. Estimates",
         steps("gpu0 kernel gemm 100 50 stream=7", launched("gemm", 9_960, 40, 10)),
         "they start right after their launches",
         BUSY,
@@ -310,7 +310,7 @@ CLAIMS = [
     Claim(
         "This is uncertain: {reason}.",
         r"^An average step is likely host-bound: .* This is uncertain: the recorded launches and syncs explain "
-        r"the start of only 50% of the device work\.",
+        r"the start of only 50% of the device work in complete steps\.",
         steps(
             launched("gemm", 20, 100, 10), launched("gemm", 5_000, 100, 30, 2), "host cpu_op aten::sort 40 9900"
         ),

@@ -144,14 +144,14 @@ CLAIMS = [
     ),
     Claim(
         "The recorded launches and syncs explain when {share} starts.",
-        "explain when all device work starts",
+        "explain when all device work in complete steps starts",
         steps(LATE),
         "work begins long after its launch, and after nothing",
         steps(launched("gemm", 6_000, 4_000, 100)),
     ),
     Claim(
-        "The recorded launches and syncs don't explain when the device work starts.",
-        "don't explain when the device work starts",
+        "The recorded launches and syncs don't explain when {work} starts.",
+        "don't explain when the device work in complete steps starts",
         steps(launched("gemm", 6_000, 4_000, 100), count=1),
         "it begins right after its launch",
         steps(LATE, count=1),

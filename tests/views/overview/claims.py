@@ -260,9 +260,9 @@ CLAIMS = [
     ),
     Claim(
         "Estimates replay the recorded schedule without the time the advice removes. The replay reproduces "
-        "{share} of this trace (at least {least} needed). Savings overlap, so they don't add up. {path} lists "
+        "{share} of {replayed} (at least {least} needed). Savings overlap, so they don't add up. {path} lists "
         "what a replay leaves out.",
-        r"The replay reproduces 100% of this trace",
+        r"The replay reproduces 100% of complete steps",
         steps(f"{LOADER} 0 5980", LATE),
         "work begins long after its launch",
         steps(f"{LOADER} 0 5980", launched("gemm", 6_000, 1_000, 5), launched("gemm", 8_000, 2_000, 7, 2)),

@@ -18,6 +18,7 @@ from torch_tb_profiler.analyses.overview.device_rules import (
     find_missing_nccl,
 )
 from torch_tb_profiler.analyses.overview.finding import (
+    ADVICE_ON_WAITS,
     MIN_GAIN_SHARE,
     Advice,
     Finding,
@@ -139,8 +140,10 @@ def _is_worthwhile(finding: Finding, gain: Gain, step: float) -> bool:
     """Return whether a gain is worth a person's time.
 
     What one kernel for all parameters saves counts all that the optimizer does, even what is known to be no cost.
+    What waits save that nothing replays counts all idle time after any of them.
     """
-    known = gain.measured_ns if finding.id == "optimizer_loop" else gain.ns
+    counts_more = finding.id == "optimizer_loop" or (finding.id in ADVICE_ON_WAITS and gain.basis == "share")
+    known = gain.measured_ns if counts_more else gain.ns
     return gain.measured_ns > 0 and min(gain.ns, known) >= MIN_GAIN_SHARE * step
 
 

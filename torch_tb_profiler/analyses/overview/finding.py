@@ -28,6 +28,9 @@ WITHOUT_LIMIT = frozenset({"allocator"})
 """Rules whose advice may save more than its gain: after memory was freed, operators often take longer on the host,
 which no replay knows."""
 
+ADVICE_ON_WAITS = frozenset({"synchronization", "blocking_copies"})
+"""Rules whose advice removes waits of the host for the device."""
+
 NO_ROWS: Int32 = np.empty(0, np.int32)
 
 _GRAPH_CAPTURE_CALLS = ("BeginCapture", "EndCapture", "GraphInstantiate")

@@ -19,13 +19,14 @@ from torch_tb_profiler.analyses.overview.communication_rules import (
     times_beyond_one_bucket,
 )
 from torch_tb_profiler.analyses.overview.finding import (
+    ADVICE_ON_WAITS,
     MIN_GAIN_SHARE,
     NO_ROWS,
     WITHOUT_LIMIT,
     Finding,
     Gain,
 )
-from torch_tb_profiler.analyses.overview.host_calls import copying_calls
+from torch_tb_profiler.analyses.overview.host_calls import copying_calls, synchronizing_calls
 from torch_tb_profiler.analyses.overview.idle import (
     caused_by_calls,
     device_busy,
@@ -40,6 +41,7 @@ from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import (
     optimizer_times,
     times_beyond_one_pass,
 )
+from torch_tb_profiler.analyses.overview.removed_waits import most_saved_without_waits
 from torch_tb_profiler.analyses.schedule.step_spans import StepSpans, recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import (
     UNNAMED_TARGETS,
@@ -108,7 +110,7 @@ def _synced_time(findings: Sequence[Finding]) -> Intervals:
 
     Without the code that the host is in then, that time is saved all the same.
     """
-    return union(*(finding.during for finding in findings if finding.id in ("synchronization", "blocking_copies")))
+    return union(*(finding.during for finding in findings if finding.id in ADVICE_ON_WAITS))
 
 
 def _idle_in_code(trace: Trace, finding: Finding, synced: Intervals) -> Intervals:
@@ -134,6 +136,11 @@ def _most_measured(trace: Trace, finding: Finding, alone: float, synced: Interva
     Code on the host may also delay what follows while the device works or waits for other ranks. What earlier
     advice removes of it counts there; `synced`: see `_synced_time`.
     """
+    if finding.id == "synchronization":
+        return max(alone, most_saved_without_waits(trace, synchronizing_calls(trace)))
+    if finding.id == "blocking_copies":  # the copies themselves may be done beside other work, too
+        copies = _mean_ns(trace, subtract(event_intervals(trace, finding.rows), finding.passes))
+        return max(alone, copies + most_saved_without_waits(trace, copying_calls(trace).calls))
     waits = _host_waiting_ns(trace) if _needs_waiting_host(finding) else None
     if waits is not None:
         most = waits.max() if _waits_in_each_step(trace) else waits.mean()

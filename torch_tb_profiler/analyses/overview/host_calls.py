@@ -15,7 +15,7 @@ from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, name_mask, rows_mask
 
 SLOW_CALL_NS = 1_000_000
 """A call that takes longer does more than submit work."""
@@ -69,6 +69,14 @@ def copying_calls(trace: Trace) -> CopyingCalls:
         copies_to_host(trace, mine),
         launch[copies[blocks & is_scalar]],
     )
+
+
+def synchronizing_calls(trace: Trace) -> Int32:
+    """Return the calls that wait for the device, also to read a single value, but not those that copy more."""
+    copying = copying_calls(trace)
+    waiting = blocking_call_groups(trace).waiting
+    waiting = waiting[~rows_mask(trace, copying.calls)[waiting]]
+    return distinct(np.concatenate([waiting, copying.scalars])).astype(np.int32)
 
 
 def copies_to_host(trace: Trace, copies: Int32) -> Int32:

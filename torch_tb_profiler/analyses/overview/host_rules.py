@@ -15,7 +15,12 @@ from torch_tb_profiler.analyses.overview.dominant_frames import (
     slices_without_launches,
 )
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Finding, job_kind
-from torch_tb_profiler.analyses.overview.host_calls import blocking_call_groups, copies_to_host, copying_calls
+from torch_tb_profiler.analyses.overview.host_calls import (
+    blocking_call_groups,
+    copies_to_host,
+    copying_calls,
+    synchronizing_calls,
+)
 from torch_tb_profiler.analyses.overview.idle import (
     caused_by_calls,
     device_busy,
@@ -57,7 +62,7 @@ from torch_tb_profiler.model.kinds import (
 )
 from torch_tb_profiler.model.serving.iterations import serving_iterations
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, distinct_codes, name_mask, rows_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, distinct_codes, name_mask
 from torch_tb_profiler.model.trainer import loading_per_batch
 
 MIN_LAUNCHES = 20
@@ -166,12 +171,7 @@ def _idle_during_calls(id: str, trace: Trace, rows: Int32, passes: Intervals) ->
 
 
 def _synchronization(trace: Trace, passes: Intervals) -> Iterator[Finding]:
-    copying = copying_calls(trace)
-    waiting = blocking_call_groups(trace).waiting
-    waiting = waiting[~rows_mask(trace, copying.calls)[waiting]]
-    finding = _find_waits(
-        "synchronization", trace, distinct(np.concatenate([waiting, copying.scalars])).astype(np.int32)
-    )
+    finding = _find_waits("synchronization", trace, synchronizing_calls(trace))
     if finding is not None:
         yield msgspec.structs.replace(finding, case="" if _is_in_most_steps(trace, finding) else "some_steps")
 

@@ -37,7 +37,7 @@ from torch_tb_profiler.model.schedule.blocking import WaitKind
 from torch_tb_profiler.model.schedule.compiled import ThreadTimes, schedule_functions
 from torch_tb_profiler.model.schedule.replay import replay
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE, Schedule, schedule
-from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, name_mask, rows_mask
 
 UNNAMED_TARGETS = ("data_loading", "allocator", "wait", "communication", "host", "device")
@@ -87,9 +87,14 @@ def replay_unavailable_reason(trace: Trace) -> str | None:
     share = f"only {format_ratio(graph.explained_share)}" if graph.explained_share else "none"
     required = format_ratio(MIN_EXPLAINED_SHARE)
     return (
-        f"the recorded launches and syncs explain the start of {share} of the device work "
-        f"(at least {required} is needed)"
+        f"the recorded launches and syncs explain the start of {share} of "
+        f"{explained_work(steps(trace).recorded, step_noun(trace))} (at least {required} is needed)"
     )
+
+
+def explained_work(recorded: bool, noun: str) -> str:
+    """Return what `Schedule.explained_share` is a share of, in a sentence."""
+    return f"the device work in complete {noun}s" if recorded else "the device work"
 
 
 def what_if_step_time(trace: Trace, target: str, percent: int) -> int:

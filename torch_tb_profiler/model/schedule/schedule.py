@@ -139,6 +139,8 @@ class Schedule(_ScheduleColumns, frozen=True):
     limiting_wait  int64[n]  position of the wait that binds, NO_CODE if none does
     residual       int64[n]  by how much the binding weight is longer than typical
     step_begin, step_end  int64[steps]  points at the host borders of `steps`; empty without a main thread
+    explained_share  share of the items of complete steps that start within 20 us of what launch, stream and waits
+                     allow, of all items if no step has any; None without items
     """
 
     items: DeviceItems
@@ -147,16 +149,7 @@ class Schedule(_ScheduleColumns, frozen=True):
     waits: StreamWaits
     clock_shift_ns: int
     main_thread: int
-
-    @property
-    def explained_share(self) -> float | None:
-        """Return the share of items that start within 20 us of what launch, stream and waits allow.
-
-        None without items.
-        """
-        if len(self.items) == 0:
-            return None
-        return float(((self.limit != StartLimit.NOTHING) & (self.residual <= LATE_NS)).mean())
+    explained_share: float | None
 
     @property
     def is_reliable(self) -> bool:
@@ -167,16 +160,34 @@ class Schedule(_ScheduleColumns, frozen=True):
 @derived
 def schedule(trace: Trace) -> Schedule:
     """Return the schedule of a trace."""
-    columns = _schedule_columns(trace)
+    columns, items = _schedule_columns(trace), device_items(trace)
     return Schedule(
-        items=device_items(trace),
+        items=items,
         calls=blocking_calls(trace),
         handoffs=handoffs(trace),
         waits=stream_waits(trace),
         clock_shift_ns=clock_shift_ns(trace),
         main_thread=main_thread(trace),
+        explained_share=_explained_share(trace, items, columns),
         **{name: getattr(columns, name) for name in columns.__struct_fields__},
     )
+
+
+def _explained_share(trace: Trace, items: DeviceItems, columns: _ScheduleColumns) -> float | None:
+    """Return `Schedule.explained_share`.
+
+    A replay changes nothing before the first complete step or after the last one. In a recording that begins in
+    the middle of a step, what was launched before has no reason to start when it does, and none is needed.
+    """
+    if len(items) == 0:
+        return None
+    spans, start = steps(trace), trace.events.start[items.row]
+    complete = np.flatnonzero(spans.complete)
+    counted = np.zeros(len(items), np.bool_)
+    if len(complete):
+        counted = (start >= spans.starts[complete[0]]) & (start < spans.ends[complete[-1]])
+    explained = (columns.limit != StartLimit.NOTHING) & (columns.residual <= LATE_NS)
+    return float((explained[counted] if counted.any() else explained).mean())
 
 
 @stored

@@ -116,7 +116,8 @@ class CriticalPathPayload(msgspec.Struct, frozen=True):
     steps_recorded  False: the trace records no steps and is shown as one
     targets    most time on the path first
     what_if    the targets without a name at each percent of `percents`, and the requested change
-    explained  share of device work that starts within 20 us of what the schedule says; None without device work
+    explained  share of device work in complete steps that starts within 20 us of what the schedule says; None
+               without device work
     clock_shift_ns  shift of device times, so that nothing starts before its launch
     reasons    field -> what is unknown, and why
     device_type  as in `device_kind`

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from torch_tb_profiler.analyses.schedule.what_if import explained_work
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import capitalize, share_base
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
@@ -135,7 +136,7 @@ def headline(
         return text("No time passes in {base}.", base=base)
     unknown = missing_kernels
     if explained is not None and _is_unknown(times, explained):
-        unknown = _unexplained_starts(explained)
+        unknown = _unexplained_starts(explained, recorded, noun)
     if unknown is not None:
         return text("What limits {base} is unknown: {reason}.", base=base, reason=unknown)
     likely = unlinked or (explained is not None and explained < MIN_EXPLAINED_SHARE)
@@ -357,7 +358,7 @@ def explanation(
             template = "{work} twice as fast would save {most}{saved}."
             parts.append(text(template, work=work, **_saving(path, saved)))
     if explained < MIN_EXPLAINED_SHARE:
-        parts.append(text("This is uncertain: {reason}.", reason=_unexplained_starts(explained)))
+        parts.append(text("This is uncertain: {reason}.", reason=_unexplained_starts(explained, recorded, noun)))
     return sentences(*parts)
 
 
@@ -366,12 +367,11 @@ def _is_unknown(times: Mapping[str, float], explained: float) -> bool:
     return explained < _MAJORITY and max(times, key=lambda part: times[part]) == "latency"
 
 
-def _unexplained_starts(explained: float) -> str:
+def _unexplained_starts(explained: float, recorded: bool, noun: str) -> str:
+    work = explained_work(recorded, noun)
     if explained == 0:
-        return "the recorded launches and syncs don't explain when the device work starts"
-    return (
-        f"the recorded launches and syncs explain the start of only {format_ratio(explained)} of the device work"
-    )
+        return f"the recorded launches and syncs don't explain when {work} starts"
+    return f"the recorded launches and syncs explain the start of only {format_ratio(explained)} of {work}"
 
 
 def _copies_matter(path: PathSummary) -> bool:

@@ -91,7 +91,13 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         item_ns=pace.item_ns,
         explained=explained,
         clock_shift_ns=clock_shift_ns(trace),
-        limits=words.limits(explained, clock_shift_ns(trace), _communicates(trace)),
+        limits=words.limits(
+            explained,
+            clock_shift_ns(trace),
+            steps(trace).recorded,
+            step_noun(trace),
+            alone=_communicates(trace),
+        ),
         reasons=reason_texts(_reasons(trace)),
         step_noun=step_noun(trace),
     )

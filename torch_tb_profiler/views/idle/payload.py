@@ -129,8 +129,8 @@ class IdlePayload(msgspec.Struct, frozen=True):
     caught_up_ns    idle time before which no call had drained the queue
     launch_bound    the host's launching causes most idle time, and no call had drained the queue before
     launch_ns, item_ns  medians: from one launch call to the next on its thread; duration of an item
-    explained       share of the device work whose start the recorded launches and syncs explain; null: no work,
-                    or no recorded launch
+    explained       share of the device work in complete steps whose start the recorded launches and syncs explain;
+                    null: no work, or no recorded launch
     clock_shift_ns  shift of the device clock that makes it comparable with the host's
     limits          how well the recorded launches and syncs explain the work, and what one rank can't show
     reasons         field -> why it is null

@@ -54,7 +54,7 @@ def _with_reason(alone: IdlePayload, reason: Text) -> IdlePayload:
 
 
 def _limits(alone: IdlePayload) -> Text:
-    return words.limits(alone.explained, alone.clock_shift_ns, alone=False)
+    return words.limits(alone.explained, alone.clock_shift_ns, alone.steps_recorded, alone.step_noun, alone=False)
 
 
 def _with_waits(alone: IdlePayload, comparison: RankComparison, exposed: ExposedSteps, step: str) -> IdlePayload:

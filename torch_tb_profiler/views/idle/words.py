@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from torch_tb_profiler.analyses.schedule.what_if import explained_work
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import capitalize, share_base, with_article
 from torch_tb_profiler.model.devices import device_name
@@ -196,15 +197,18 @@ def _launch_bound(payload: IdlePayload) -> Text:
     )
 
 
-def limits(explained: float | None, clock_shift_ns: int, alone: bool = True) -> Text:
+def limits(
+    explained: float | None, clock_shift_ns: int, recorded: bool, noun: str = "step", *, alone: bool = True
+) -> Text:
     """Say how well the recorded launches and syncs explain the work, and what one rank `alone` can't show."""
     schedule: Text = ()
+    work = explained_work(recorded, noun)
     if explained == 0:
-        schedule = text("The recorded launches and syncs don't explain when the device work starts.")
+        schedule = text("The recorded launches and syncs don't explain when {work} starts.", work=work)
     elif explained is not None:
         schedule = text(
             "The recorded launches and syncs explain when {share} starts.",
-            share="all device work" if explained == 1 else f"{format_ratio(explained)} of the device work",
+            share=f"all {work.removeprefix('the ')}" if explained == 1 else f"{format_ratio(explained)} of {work}",
         )
     return sentences(
         schedule,

@@ -191,12 +191,18 @@ def _evidence(finding: Finding) -> str:
 
 
 def savings_note(
-    recommendations: Sequence[Recommendation], explained: float | None, reason: str | None, *, alone: bool = False
+    recommendations: Sequence[Recommendation],
+    explained: float | None,
+    reason: str | None,
+    *,
+    alone: bool = False,
+    replayed: str = "this trace",
 ) -> Text:
     """Say where the estimated savings come from and what they leave out.
 
     reason  why nothing is replayed
     alone   whether the trace is of one rank of several, which waits less if the others follow the advice as well
+    replayed  what `explained` is a share of
     """
     bases = {recommendation.basis for recommendation in recommendations} - {None}
     if not bases:
@@ -223,9 +229,10 @@ def savings_note(
     return sentences(
         text(
             "Estimates replay the recorded schedule without the time the advice removes. The replay reproduces "
-            "{share} of this trace (at least {least} needed). Savings overlap, so they don't add up. {path} lists "
+            "{share} of {replayed} (at least {least} needed). Savings overlap, so they don't add up. {path} lists "
             "what a replay leaves out.",
             share=format_ratio(explained),
+            replayed=replayed,
             least=format_ratio(MIN_EXPLAINED_SHARE),
             path=Phrase("Critical path", link("critical_path")),
         ),
