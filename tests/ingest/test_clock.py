@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.ingest.kineto.clock import is_absurd_time, ns_from_value
+from torch_tb_profiler.ingest.kineto.clock import is_absurd_time, may_be_absurd, ns_from_value
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.trace import ABSENT
 
@@ -90,3 +90,21 @@ def test_times_of_a_single_clock_are_unchanged() -> None:
     trace = draw("host cpu_op a 10 1\nhost cpu_op b 30 1")
     assert trace.events.start.tolist() == [0, 20_000]
     assert not trace.health
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_no_time_may_be_absurd_none_is(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    day = 86_400 * 10**9
+    times = np.array([ABSENT, -8 * day, -day, 0, day, 6 * day, 8 * day, 2**62, -(2**62)])
+    seen = set()
+    for _ in range(200):
+        count = int(random.integers(1, 4))
+        starts, durations = random.choice(times, count), random.choice(times, count)
+        which = random.random(count) < 0.7
+        which[random.integers(count)] = True
+        absurd = bool(is_absurd_time(starts[which], durations[which]).any())
+        suspected = may_be_absurd(starts, durations, which)
+        assert suspected or not absurd
+        seen.add((suspected, absurd))
+    assert seen >= {(False, False), (True, True)}

@@ -204,7 +204,7 @@ def _rows_by_kind(trace: Trace) -> list[npt.NDArray[np.int32]]:
 def names_of_kind(trace: Trace, *wanted: Kind) -> set[str]:
     """Return the distinct names of the slices of these kinds."""
     rows = np.concatenate([rows_of_kind(trace, kind) for kind in wanted])
-    return {trace.strings[code] for code in distinct_codes(trace.events.name[rows])}
+    return {trace.strings[code] for code in distinct_codes(trace.events.name.take(rows))}
 
 
 @derived

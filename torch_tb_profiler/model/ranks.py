@@ -125,7 +125,7 @@ def split_trace(trace: Trace) -> dict[int, Trace]:
 
 
 def _global_rank_rows(trace: Trace) -> Int32:
-    named = name_mask(trace.strings, lambda text: text == "global_rank")[trace.events.name]
+    named = name_mask(trace.strings, lambda text: text == "global_rank").take(trace.events.name)
     return np.flatnonzero(named & (trace.events.phase == ord("M"))).astype(np.int32)
 
 

@@ -195,7 +195,9 @@ def _extend(host_start: Int64, host_end: Int64, work: _StepWork) -> tuple[Int64,
 def _executed_shares(trace: Trace, start: Int64, end: Int64) -> Float64:
     """Return the share of each step's kernel launches that have a kernel, float64[steps]; 1 without launches."""
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
-    calls = calls[name_mask(trace.strings, lambda name: "launch" in name.lower())[trace.events.name[calls]]]
+    calls = calls[
+        name_mask(trace.strings, lambda name: "launch" in name.lower()).take(trace.events.name.take(calls))
+    ]
     has_kernel = np.zeros(len(trace), np.bool_)
     _, launch = device_launches(trace)
     has_kernel[launch[launch >= 0]] = True

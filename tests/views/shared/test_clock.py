@@ -26,6 +26,8 @@ def test_the_clock_is_said_to_be_moved_where_it_is(slug: str) -> None:
 
 def test_idle_time_says_how_well_it_is_explained_and_where_waiting_is_shown() -> None:
     limits = ask(draw(EARLY.replace("gemm", "ncclDevKernel_AllReduce")), "idle")["limits"]
-    assert words(limits).startswith("The recorded launches and syncs explain when all device work in complete steps starts.")
+    assert words(limits).startswith(
+        "The recorded launches and syncs explain when all device work in complete steps starts."
+    )
     assert [phrase["text"] for phrase in limits if phrase["link"] == "distributed"] == ["Distributed"]
     assert "collectives" not in words(ask(draw(EARLY), "idle")["limits"])  # it has none that could wait

@@ -471,10 +471,10 @@ def _host_waiting_ns(trace: Trace) -> Float64 | None:
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     if len(calls) == 0:
         return None
-    long = calls[trace.events.duration[calls] >= MIN_BLOCKING_NS]
+    long = calls[trace.events.duration.take(calls) >= MIN_BLOCKING_NS]
     blocked = intersect(event_intervals(trace, long), device_busy(trace))
     starts, ends = typical_bounds(trace)
-    tail = _device_tail_ns(trace, int(event_ends(trace)[calls].max()))
+    tail = _device_tail_ns(trace, int(event_ends(trace).take(calls).max()))
     inside = covered_time(blocked, starts, ends).astype(np.float64)
     waits: Float64 = inside + tail / max(len(starts), 1)
     return waits

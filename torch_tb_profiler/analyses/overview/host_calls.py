@@ -116,8 +116,8 @@ def blocking_call_groups(trace: Trace) -> BlockingCallGroups:
 
 
 def _names_match(trace: Trace, rows: Int32, pattern: re.Pattern[str]) -> Bool:
-    names = trace.events.name[rows]
-    matches: Bool = name_mask(trace.strings, pattern.search, names)[names]
+    names = trace.events.name.take(rows)
+    matches: Bool = name_mask(trace.strings, pattern.search, names).take(names)
     return matches
 
 

@@ -32,10 +32,8 @@ from torch_tb_profiler.analyses.overview.idle import (
 )
 from torch_tb_profiler.analyses.schedule.causes import compiling_times
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
-from torch_tb_profiler.analyses.shared.call_stacks import distinct_stacks
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
-from torch_tb_profiler.analyses.tracks.sources import call_stack
 from torch_tb_profiler.base.arrays import distinct, median, search_sorted
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.intervals import (
@@ -254,6 +252,8 @@ def _find_waits(rule: str, trace: Trace, rows: Int32) -> Finding | None:
 
 def _user_places(trace: Trace, calls: Int32, operators: Int32) -> tuple[Int32, list[str]]:
     """Return (int32[k], the code of the innermost frame of the user's code around each call; the frames)."""
+    from torch_tb_profiler.analyses.shared.call_stacks import distinct_stacks  # few traces get here
+
     stacks = distinct_stacks(trace, np.where(operators >= 0, operators, calls).astype(np.int32))
     _, first = np.unique(stacks.which, return_index=True)
     frames = [innermost_user_frame(trace, call) for call in calls[first].tolist()]
@@ -407,6 +407,8 @@ def _is_offloaded(trace: Trace, copies: Int32) -> Bool:
 
 def innermost_user_frame(trace: Trace, row: int) -> str:
     """Return the innermost frame around a call that isn't of a library; "" where none is recorded."""
+    from torch_tb_profiler.analyses.tracks.sources import call_stack  # few traces get here
+
     operator = int(enclosing_operators(trace)[row])
     frames, _ = call_stack(trace, row, operator)
     return next((each.text for each in frames if is_user_frame(each.text)), "")

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from torch_tb_profiler.analyses.schedule.gaps import device_gaps
-from torch_tb_profiler.analyses.schedule.segments import MAX_QUEUE_GAP_NS
+from torch_tb_profiler.analyses.schedule.gaps import MAX_QUEUE_GAP_NS, device_gaps
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, intersect, merge, subtract, union

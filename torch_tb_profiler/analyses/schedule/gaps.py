@@ -26,6 +26,9 @@ from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace
 
+MAX_QUEUE_GAP_NS = 30_000
+"""A device that starts submitted work later than this waits for something else than the next item's launch."""
+
 
 class ItemsByStart(msgspec.Struct, frozen=True):
     """The items of a device or stream, by start; columns of length n, times on the device's own clock.

@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.schedule.causes import (
     split_by_state,
     thread_states,
 )
-from torch_tb_profiler.analyses.schedule.gaps import DeviceGaps, device_gaps
+from torch_tb_profiler.analyses.schedule.gaps import MAX_QUEUE_GAP_NS, DeviceGaps, device_gaps
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.base.errors import NotFoundError
@@ -23,9 +23,6 @@ from torch_tb_profiler.model.schedule.stream_waits import stream_waits
 from torch_tb_profiler.model.schedule.threads import handoffs, main_thread
 from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64, Trace
-
-MAX_QUEUE_GAP_NS = 30_000
-"""A device that starts submitted work later than this waits for something else than the next item's launch."""
 
 _MAX_FOLLOW_NS = 20_000
 """Work that starts at most this long after another device's item ended is assumed to have waited for it."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.markers import is_composer_event
-from torch_tb_profiler.ingest.kineto.clock import EPOCH_NS, is_absurd_time, quarter_offset
+from torch_tb_profiler.ingest.kineto.clock import EPOCH_NS, LATEST, is_absurd_time, may_be_absurd, quarter_offset
 from torch_tb_profiler.ingest.kineto.columns import EventColumns
 from torch_tb_profiler.ingest.runtime import ReportStep, ignore_step
 from torch_tb_profiler.model.health import HealthLog, is_truncated
@@ -39,7 +39,7 @@ def assemble(
     _join_clocks(events, metadata, health)
     origin = _origin(events, strings, health, step)
     timed = events.start != ABSENT
-    events.start[timed] -= origin
+    np.subtract(events.start, origin, out=events.start, where=timed)
     base = metadata.get("baseTimeNanoseconds")
     return Trace(
         events=events,
@@ -141,12 +141,12 @@ def _origin(events: Events, strings: list[str], health: HealthLog, step: ReportS
     _note_rows(health, slices & (events.category < 0), "no_category", "info", "slices without a category")
     step()
     counts = timed & (events.phase != ord("M")) & ~_is_window_marker(events, strings)
-    starts, durations = events.start, events.duration
-    if not counts.all():
-        starts, durations = starts[counts], durations[counts]
-    if len(starts) == 0:
+    if not counts.any():
         return int(events.start[timed].min()) if timed.any() else 0
     step()
+    if not may_be_absurd(events.start, events.duration, counts):
+        return int(events.start.min(where=counts, initial=LATEST))
+    starts, durations = events.start[counts], events.duration[counts]
     outliers = is_absurd_time(starts, durations)
     step()
     if outliers.any():

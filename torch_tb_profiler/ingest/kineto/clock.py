@@ -103,6 +103,9 @@ def quarter_offset(starts: Int64) -> tuple[Bool, int]:
     return lacking, offset
 
 
+LATEST = np.iinfo(np.int64).max
+
+
 def is_absurd_time(starts: Int64, durations: Int64) -> Bool:
     """Return bool[n]: times that can't be true, over a week from the median start or lasting over a week.
 
@@ -116,3 +119,19 @@ def is_absurd_time(starts: Int64, durations: Int64) -> Bool:
         middle = np.partition(starts, len(starts) // 2)[len(starts) // 2]
         wrong |= np.abs(starts // 2 - middle // 2) > MAX_RECORDING_NS // 2
     return wrong
+
+
+def may_be_absurd(starts: Int64, durations: Int64, which: Bool) -> bool:
+    """Return False if none of these times is absurd (`is_absurd_time`), without columns of them alone.
+
+    There is at least one. True as well where some lie a week apart, but none that far from the median.
+    """
+    first, last = starts.min(where=which, initial=LATEST), starts.max(where=which, initial=ABSENT)
+    if int(last) // 2 - int(first) // 2 > MAX_RECORDING_NS // 2:
+        return True
+    if int(durations.max(where=which, initial=0)) > MAX_RECORDING_NS:
+        return True
+    negative = durations < -MAX_RECORDING_NS
+    negative &= durations != ABSENT
+    negative &= which
+    return bool(negative.any())

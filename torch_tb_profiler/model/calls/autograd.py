@@ -67,9 +67,11 @@ def backward_tasks(trace: Trace) -> BackwardTasks:
     links = backward_links(trace)
     names = trace.events.name
     operators = rows_of_kind(trace, Kind.CPU_OP)
-    engine = operators[name_mask(trace.strings, lambda text: text.startswith(ENGINE_PREFIX))[names[operators]]]
+    engine = operators[
+        name_mask(trace.strings, lambda text: text.startswith(ENGINE_PREFIX)).take(names.take(operators))
+    ]
     accumulate = operators[
-        name_mask(trace.strings, lambda text: text.endswith(ACCUMULATE_SUFFIX))[names[operators]]
+        name_mask(trace.strings, lambda text: text.endswith(ACCUMULATE_SUFFIX)).take(names.take(operators))
     ]
     accumulate = accumulate[rows_mask(trace, engine)[accumulate] | (_engine_around(trace, accumulate, engine) < 0)]
     around = _engine_around(trace, links.backward, engine)
@@ -88,7 +90,7 @@ def backward_tasks(trace: Trace) -> BackwardTasks:
 def _outermost_by_name(trace: Trace, operators: Int32, tasks: Int32) -> Int32:
     """Return the outermost operators that are backward by name and neither are nor lie in one of `tasks`."""
     is_backward_name = name_mask(trace.strings, lambda text: _BY_NAME.fullmatch(text) is not None)
-    named = operators[is_backward_name[trace.events.name[operators]]]
+    named = operators[is_backward_name.take(trace.events.name.take(operators))]
     named = named[~rows_mask(trace, tasks)[named]]
     around = enclosing_operators(trace)[named]
     return named[_engine_around(trace, around, np.concatenate([tasks, named])) < 0]
@@ -114,9 +116,9 @@ def _links_by_flow(trace: Trace) -> BackwardLinks:
     flows = flows[(events.start.take(flows) != ABSENT) & (events.id.take(flows) != ABSENT)]
     phase = events.phase.take(flows)
     begins, finishes = flows[phase == ord("s")], flows[phase == ord("f")]
-    order = np.argsort(events.id[begins], kind="stable")
-    begins = begins[order]
-    position = np.searchsorted(events.id[begins], events.id[finishes])
+    order = np.argsort(events.id.take(begins), kind="stable")
+    begins = begins.take(order)
+    position = search_sorted(events.id.take(begins), events.id.take(finishes), "left")
     paired = position < len(begins)
     paired[paired] = events.id[begins[position[paired]]] == events.id[finishes[paired]]
     forward, backward = np.split(_operators_at(trace, np.append(begins[position[paired]], finishes[paired])), 2)
@@ -131,8 +133,8 @@ def _operators_at(trace: Trace, flows: Int64) -> Int32:
     if count == 0:
         return np.full(len(flows), NO_CODE, np.int32)
     rows = np.concatenate([operators, flows])
-    start, thread = trace.events.start[rows], trace.events.thread[rows]
-    finish = np.append(event_ends(trace)[operators], start[count:])
+    start, thread = trace.events.start.take(rows), trace.events.thread.take(rows)
+    finish = np.append(event_ends(trace).take(operators), start[count:])
     begin, end = place_on_one_axis(start, finish, thread)
     # In nesting order, the last of those that begin together is the innermost.
     order = nesting_order(begin[:count], end[:count])

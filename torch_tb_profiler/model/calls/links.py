@@ -59,7 +59,7 @@ def device_links(trace: Trace) -> DeviceLinks:
     """Return the launch and the operator of every device event, as far as they can be found."""
     rows, launch = device_launches(trace)
     around = enclosing_operators(trace)
-    operator = np.where(launch >= 0, around[launch], NO_CODE).astype(np.int32)
+    operator = np.where(launch >= 0, around.take(launch), NO_CODE).astype(np.int32)
     if (ascend_roles(trace) >= 0).any():
         sources = _flow_sources(trace, _OPERATOR_FLOW, rows)
         by_flow = _slices_starting_at(trace, sources, rows_of_kind(trace, Kind.CPU_OP))
@@ -93,9 +93,11 @@ def _first_match(keys: Int64, rows: Int32, wanted: Int64) -> Int32:
     if len(keys) == 0:
         return np.full(len(wanted), NO_CODE, np.int32)
     order = np.argsort(keys, kind="stable")
-    keys, rows = keys[order], rows[order]
+    keys, rows = keys.take(order), rows.take(order)
     positions = np.minimum(search_sorted(keys, wanted, "left"), len(keys) - 1)
-    return np.where((keys[positions] == wanted) & (wanted != ABSENT), rows[positions], NO_CODE).astype(np.int32)
+    return np.where((keys.take(positions) == wanted) & (wanted != ABSENT), rows.take(positions), NO_CODE).astype(
+        np.int32
+    )
 
 
 def _flow_sources(trace: Trace, category: str, rows: Int32) -> Int32:

@@ -106,15 +106,15 @@ def device_items(trace: Trace) -> DeviceItems:
     """
     rows, calls = device_launches(trace)
     start, finish, shift = trace.events.start, event_ends(trace), clock_shift_ns(trace)
-    device, stream = device_ids(trace)[rows], stream_ids(trace)[rows]
-    call_start = np.where(calls >= 0, start[calls], ABSENT)
-    order = np.lexsort((finish[rows], call_start, start[rows], stream, device))
-    rows, calls, call_start = rows[order], calls[order], call_start[order]
-    device, stream = device[order], stream[order]
+    device, stream = device_ids(trace).take(rows), stream_ids(trace).take(rows)
+    call_start = np.where(calls >= 0, start.take(calls), ABSENT)
+    order = np.lexsort((finish.take(rows), call_start, start.take(rows), stream, device))
+    rows, calls, call_start = rows.take(order), calls.take(order), call_start.take(order)
+    device, stream = device.take(order), stream.take(order)
     is_first = np.ones(len(rows), np.bool_)
     is_first[1:] = (device[1:] != device[:-1]) | (stream[1:] != stream[:-1])
     bounds = np.append(np.flatnonzero(is_first), len(rows)).astype(np.int64)
-    begin, end = start[rows] + shift, finish[rows] + shift
+    begin, end = start.take(rows) + shift, finish.take(rows) + shift
     previous_end = np.full(len(rows), NEVER)
     previous_end[1:] = np.where(is_first[1:], NEVER, end[:-1])
     linked = calls >= 0
@@ -133,7 +133,7 @@ def device_items(trace: Trace) -> DeviceItems:
     return DeviceItems(
         row=rows,
         call=calls,
-        thread=np.where(linked, trace.events.thread[calls], NO_CODE).astype(np.int32),
+        thread=np.where(linked, trace.events.thread.take(calls), NO_CODE).astype(np.int32),
         device=device,
         stream=stream,
         queue=(np.cumsum(is_first) - 1).astype(np.int32),

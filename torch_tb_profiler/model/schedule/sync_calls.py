@@ -49,8 +49,8 @@ def makes_stream_wait(trace: Trace) -> Bool:
 
 def _is_call_named(trace: Trace, pattern: re.Pattern[str]) -> Bool:
     calls = _placed_calls(trace)
-    names, named = trace.events.name[calls], np.zeros(len(trace), np.bool_)
-    named[calls] = name_mask(trace.strings, pattern.search, names)[names]
+    names, named = trace.events.name.take(calls), np.zeros(len(trace), np.bool_)
+    named[calls] = name_mask(trace.strings, pattern.search, names).take(names)
     return named
 
 

@@ -39,7 +39,7 @@ def main_thread(trace: Trace) -> int:
     """
     events = trace.events
     markers = rows_of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
-    markers = markers[name_mask(trace.strings, is_step)[events.name[markers]]]
+    markers = markers[name_mask(trace.strings, is_step).take(events.name.take(markers))]
     if len(markers):
         return _most_common(events.thread[markers])
     calls = device_launches(trace)[1]

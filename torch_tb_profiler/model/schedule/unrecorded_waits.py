@@ -81,11 +81,11 @@ def has_unlinked_communication(trace: Trace) -> bool:
 def _launched_work(items: DeviceItems) -> tuple[Int64, Int64]:
     """Return (int64[k] when items were launched, ascending; int64[k] which of those by then ends last)."""
     launched = np.flatnonzero(items.call >= 0)
-    launched = launched[np.argsort(items.submit_time[launched], kind="stable")]
-    end = items.end[launched]
+    launched = launched[np.argsort(items.submit_time.take(launched), kind="stable")]
+    end = items.end.take(launched)
     reach = np.maximum.accumulate(end)
     last = launched[np.maximum.accumulate(np.where(end == reach, np.arange(len(launched)), 0))]
-    return items.submit_time[launched], last
+    return items.submit_time.take(launched), last
 
 
 def _waits_of_thread(

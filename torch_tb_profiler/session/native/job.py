@@ -16,7 +16,6 @@ from torch_tb_profiler.analyses.distributed.compiled import ReplayFunctions
 from torch_tb_profiler.base.compiled import ColumnFunctions, Numbers, Operation
 from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_allowed, is_enabled
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64
-from torch_tb_profiler.session.native.network import build_network
 
 if TYPE_CHECKING:
     from torch_tb_profiler.analyses.distributed.compiled import RecordedOperations, Replay, ReplayColumns
@@ -283,6 +282,8 @@ class _Functions:
         return totals if ordered else None
 
     def build_network(self, operations: RecordedOperations) -> ReplayColumns:
+        from torch_tb_profiler.session.native.network import build_network  # only jobs of many ranks need it
+
         return build_network(self._library, operations)
 
     def sum_excess(self, work: Int64, typical: Int64, counts: Int64, columns: ReplayColumns) -> list[Int64]:

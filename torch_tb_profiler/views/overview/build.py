@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.kernels.table import largest_kernel, largest_typical_kernel
 from torch_tb_profiler.analyses.overview.advice import advice, measured_advice
 from torch_tb_profiler.analyses.overview.dominant_frames import main_operator, unrecorded_function
 from torch_tb_profiler.analyses.overview.finding import no_advice_reason
@@ -17,10 +16,8 @@ from torch_tb_profiler.analyses.roofline.tokens import count_tokens
 from torch_tb_profiler.analyses.roofline.utilization import utilization
 from torch_tb_profiler.analyses.schedule.path import bottleneck_times, unexplained_sync_ns
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
-from torch_tb_profiler.analyses.serving.advice import serving_advice
 from torch_tb_profiler.analyses.shared.breakdown import breakdown, missing_host_reason
 from torch_tb_profiler.analyses.shared.utilization import utilizations
-from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.grammar import share_base
 from torch_tb_profiler.base.intervals import total
 from torch_tb_profiler.base.memo import derived
@@ -132,6 +129,8 @@ def _headline(trace: Trace, spent: Text, recommendations: Sequence[Recommendatio
 
 def _no_advice(trace: Trace, average: Average | None, kind: str | None) -> Text:
     """Say why there is no advice, or that only the engine's settings help."""
+    from torch_tb_profiler.analyses.serving.advice import serving_advice  # few traces get here
+
     reason = no_advice_reason(trace)
     if reason is None and serving_advice(trace):
         return no_iteration_advice_sentence()
@@ -264,6 +263,12 @@ def _evidence(trace: Trace, average: Average | None, kind: str | None) -> list[T
 
 def _largest_kernel(trace: Trace, average: Average) -> list[Text]:
     """Name the kernel with the most time; if another one has it in the typical steps, that one."""
+    from torch_tb_profiler.analyses.kernels.table import (
+        largest_kernel,
+        largest_typical_kernel,
+    )  # few traces get here
+    from torch_tb_profiler.analyses.tracks.sources import name_of
+
     kernel, typical = largest_kernel(trace), largest_typical_kernel(trace) if average.outliers else None
     if kernel is None or not name_of(trace, kernel.row):
         return []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from torch_tb_profiler.analyses.memory.growth import memory_growth
 from torch_tb_profiler.analyses.roofline.tokens import TokenCounts
 from torch_tb_profiler.analyses.shared.memory_curve import default_device, memory_levels
 from torch_tb_profiler.base.format import format_bytes, format_duration, format_number, format_ratio
@@ -449,6 +448,8 @@ def leak_sentence(trace: Trace, noun: str) -> Text:
     default = default_device(trace)
     for level in sorted(memory_levels(trace), key=lambda level: level.device.name != default):
         device = level.device
+        from torch_tb_profiler.analyses.memory.growth import memory_growth  # only where memory is recorded
+
         change = memory_growth(trace, level)
         if change is None or not change.growing or not change.per_step:
             continue

@@ -8,7 +8,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.grouping import input_shape_codes, input_shape_texts
 from torch_tb_profiler.base.intervals import Intervals, merge
 from torch_tb_profiler.model.dtypes import bytes_per_element
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, event_intervals, rows_of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_intervals, event_spans, rows_of_kind
 from torch_tb_profiler.model.trace import Float64, Int32, Int64, Trace
 from torch_tb_profiler.model.work.operator_work import operator_work
 
@@ -18,7 +18,7 @@ MAX_PAUSE_NS = 100_000
 
 def times_after_share(trace: Trace, rows: Int32, share: Float64) -> Intervals:
     """Return when device events run, without the first `share` (0..1) of each."""
-    start, end = trace.events.start[rows], event_ends(trace)[rows]
+    start, end = event_spans(trace, rows)
     return merge(start + np.ceil(share * (end - start)).astype(np.int64), end)
 
 
@@ -27,7 +27,7 @@ def other_device_work(trace: Trace, rows: Int32) -> Intervals:
     work = rows_of_kind(trace, *DEVICE_KINDS)
     other = np.ones(len(trace), np.bool_)  # a table is many times faster than np.isin
     other[rows] = False
-    return event_intervals(trace, work[other[work]])
+    return event_intervals(trace, work[other.take(work)])
 
 
 def host_times(trace: Trace, calls: Int64, part: Int64) -> Intervals:
@@ -40,7 +40,7 @@ def host_times(trace: Trace, calls: Int64, part: Int64) -> Intervals:
     rows, part = own.calls[calls[launching]], part[launching]
     order = np.lexsort((trace.events.start[rows], part))
     rows, part = rows[order], part[order]
-    start, end = trace.events.start[rows], event_ends(trace)[rows]
+    start, end = event_spans(trace, rows)
     joins = (part[1:] == part[:-1]) & (start[1:] - end[:-1] <= MAX_PAUSE_NS)
     end[:-1][joins] = np.maximum(end[:-1], start[1:])[joins]
     return merge(start, end)

@@ -15,7 +15,7 @@ from torch_tb_profiler.analyses.overview.idle import device_busy, host_late_time
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import other_device_work, times_after_share
 from torch_tb_profiler.analyses.shared.attainable import attainable_ns, owning_calls, roofline_shares
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.base.arrays import distinct
+from torch_tb_profiler.base.arrays import distinct, search_sorted
 from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import is_optimizer_step
 from torch_tb_profiler.base.memo import derived
@@ -174,8 +174,8 @@ def in_optimizer(trace: Trace, rows: Int32) -> Bool:
     during = _step_times(trace, _marks(trace))
     if len(during.starts) == 0:
         return np.zeros(len(rows), np.bool_)
-    start = trace.events.start[rows]
-    at = np.searchsorted(during.starts, start, "right") - 1
+    start = trace.events.start.take(rows)
+    at = search_sorted(during.starts, start, "right") - 1
     inside: Bool = (at >= 0) & (start < during.ends[np.maximum(at, 0)])
     return inside
 
@@ -184,7 +184,7 @@ def in_optimizer(trace: Trace, rows: Int32) -> Bool:
 def _marks(trace: Trace) -> Int32:
     """Return the rows of marks of an optimizer's step."""
     marks = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
-    rows: Int32 = marks[name_mask(trace.strings, is_optimizer_step)[trace.events.name[marks]]]
+    rows: Int32 = marks[name_mask(trace.strings, is_optimizer_step).take(trace.events.name.take(marks))]
     return rows
 
 
