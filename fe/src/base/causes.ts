@@ -40,6 +40,23 @@ const CAUSES: Record<string, Style> = {
   tail: { title: 'After the last kernel', color: 'var(--x-unknown)' },
 };
 
+const SUBMITTED = 'work already submitted';
+
+/** What is said of causes for which the host is not late. */
+const NO_HOST_DELAY: Record<string, string> = {
+  launch_latency: SUBMITTED,
+  kernel_gap: SUBMITTED,
+  graph_gap: SUBMITTED,
+  waits_for_stream: SUBMITTED,
+  device_wait: SUBMITTED,
+  unlinked: 'launch not recorded',
+  before_recording: SUBMITTED,
+  tail: 'no further work',
+};
+
+/** Return what is said instead of a slice to blame where the host is not late; undefined where it is. */
+export const noHostDelay = (cause: string): string | undefined => NO_HOST_DELAY[cause];
+
 const styleOf = (category: string): Style | undefined => CAUSES[category] ?? WORK[category];
 
 export const isWork = (category: string): boolean => category in WORK;

@@ -33,7 +33,7 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
   const tabs = (views.isPlaceholderData ? undefined : views.data?.views) ?? [];
   const otherViews = tabs.filter(tab => tab.available && tab.slug !== selection.view);
   const files = health.data?.files ?? [];
-  const readable = files.filter(file => file.state.state !== 'failed').length;
+  const readable = files.filter(file => file.state.state === 'ready').length;
   return (
     <>
       <Answer
@@ -256,7 +256,7 @@ export class ErrorBoundary extends Component<{ children: ReactNode }, { error: E
       <>
         <Answer
           crumb="A bug in this page"
-          why="The other views still work. The text below helps find the cause."
+          why="The other views may still work. The text below helps find the cause."
         >
           This view failed to render.
         </Answer>

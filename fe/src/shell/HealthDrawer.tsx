@@ -75,7 +75,7 @@ export function HealthDrawer({ run, problems, others, open, onClose }: Props) {
           </ul>
         </section>
       ))}
-      {files.length > 0 && filesWithNotes.length === 0 && (
+      {files.some(file => file.state.state === 'ready') && filesWithNotes.length === 0 && (
         <p className="dim">Nothing was skipped or repaired in the files read so far.</p>
       )}
       {problems.length > 0 && (

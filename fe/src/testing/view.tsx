@@ -54,15 +54,34 @@ export function layOutElements(): void {
 export function serveGoldens(payloads: Payloads): void {
   beforeEach(() => {
     layOutElements();
-    vi.stubGlobal('fetch', (address: URL | string) => {
-      const url = new URL(address);
-      const slug = url.pathname.replace(/^\/view\//, '');
-      const payload = payloads[slug];
-      const answer = { view: slug, run: 'run', worker: 'w', span: '1', state: 'ready', loading: 0, payload };
-      return Promise.resolve(
-        payload === undefined ? new Response('{}', { status: 404 }) : new Response(JSON.stringify(answer)),
-      );
-    });
+    answerWith(payloads);
+  });
+}
+
+/** A part that is still being computed. */
+export const LOADING = Symbol('loading');
+
+/** Answer requests with `payloads` until the test ends. */
+export function answerWith(payloads: Payloads): void {
+  vi.stubGlobal('fetch', (address: URL | string) => {
+    const url = new URL(address);
+    const slug = url.pathname.replace(/^\/(?:view\/)?/, '');
+    const payload = payloads[slug];
+    const about = { view: slug, run: 'run', worker: 'w', span: '1' };
+    const answer =
+      payload === LOADING
+        ? { ...about, state: 'loading', progress: null }
+        : { ...about, state: 'ready', loading: 0, payload };
+    return Promise.resolve(
+      payload === undefined
+        ? new Response(
+            '{"error": {"code": "not_found", "message": "missing", "where": null, "hint": null}}',
+            {
+              status: 404,
+            },
+          )
+        : new Response(JSON.stringify(url.pathname.startsWith('/view/') ? answer : payload)),
+    );
   });
 }
 
@@ -133,4 +152,49 @@ export const textOf = (phrases: readonly { text: string }[]): string =>
 export async function pick(select: string, option: string): Promise<void> {
   fireEvent.click(screen.getByRole('combobox', { name: select }));
   fireEvent.click(await screen.findByRole('option', { name: option }));
+}
+
+/** Return a function that draws a view with changes of its payload and of its parts, and returns all texts. */
+export const texts =
+  (View: ComponentType<never> | ComponentType<ViewProps>, slug: string, goldens: Payloads) =>
+  (changes: object = {}, { parts = {}, ...options }: Options & { parts?: Payloads } = {}) =>
+  async (): Promise<string> => {
+    layOutElements();
+    answerWith({ ...goldens, ...parts });
+    const { settled } = drawView(View, { ...(goldens[slug] as object), ...changes }, options);
+    await settled();
+    return readTexts();
+  };
+
+/** The same of an element that asks for its own payloads. */
+export const textsOf =
+  (element: ReactElement, payloads: Payloads = {}, params: Record<string, string> = {}) =>
+  async (): Promise<string> => {
+    layOutElements();
+    answerWith(payloads);
+    const { settled } = draw(element, params);
+    await settled();
+    return readTexts();
+  };
+
+/** Longest text of an element that is read as one; longer ones are whole panels. */
+const MAX_TEXT = 600;
+const READ_ATTRIBUTES = [
+  'title',
+  'aria-label',
+  'aria-valuetext',
+  'placeholder',
+  'data-picture',
+  'data-legend',
+];
+
+/** Return all texts of the page with tooltips and accessible names, one a line. */
+export function readTexts(): string {
+  const lines = [...document.body.querySelectorAll('*')].flatMap(element => [
+    element.textContent ?? '',
+    ...READ_ATTRIBUTES.map(name => element.getAttribute(name) ?? ''),
+  ]);
+  return [...new Set(lines.filter(line => line.length < MAX_TEXT))]
+    .map(line => line.replace(/\s+/g, ' ').trim())
+    .join('\n');
 }

@@ -63,9 +63,13 @@ export function JobPath({ selectors, workers }: { selectors: Required<Selectors>
           {...table}
           placeholder="Filter ranks and collectives"
           noun="segment"
-          empty={say(
-            'No rank has a complete step, so there is no critical path. Record at least one whole step.',
-          )}
+          empty={
+            reasons.ranks
+              ? 'No part of the path is known yet.'
+              : say(
+                  'No rank has a complete step, so there is no critical path. Record at least one whole step.',
+                )
+          }
           foot={
             total > segments.length
               ? `the first ${segments.length} of ${total}`

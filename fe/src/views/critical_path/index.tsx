@@ -102,7 +102,11 @@ export default function CriticalPathView({
           {...table}
           placeholder={`Filter ${plural(payload.targets.length, 'target')}`}
           noun="target"
-          empty={`Nothing would shorten the ${base} if it ran faster.`}
+          empty={
+            payload.path.duration_ns > 0
+              ? `Nothing would shorten the ${base} if it ran faster.`
+              : 'No time passes on the critical path.'
+          }
           foot={`${average ? `per ${base}; ` : ''}targets overlap, so times don't add up`}
         />
       </div>

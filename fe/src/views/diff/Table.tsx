@@ -196,7 +196,12 @@ function columnsOf(title: string, rows: DiffRow[], say: Say): Column<DiffRow>[] 
       kind: 'number',
       width: 80,
       value: row => row.change.delta_ratio,
-      reason: 'It isn’t in the base.',
+      reason: row =>
+        row.change.delta_ns === null
+          ? unknown
+          : row.status === 'added'
+            ? 'It isn’t in the base.'
+            : 'It takes no time in the base.',
       render: row => <span>{formatSignedRatio(row.change.delta_ratio!)}</span>,
     },
     ...(hasFlops ? flopsColumns(say) : []),
@@ -206,7 +211,8 @@ function columnsOf(title: string, rows: DiffRow[], say: Say): Column<DiffRow>[] 
       kind: 'number',
       term: 'false_discovery',
       value: row => row.change.q,
-      reason: say('Too small to be tested, or too few steps.'),
+      reason: row =>
+        row.change.delta_ns === null ? unknown : say('Too small to be tested, or too few steps.'),
       render: row => <span>{row.change.q! < 0.001 ? '< 0.001' : row.change.q!.toFixed(3)}</span>,
     },
     {

@@ -71,7 +71,7 @@ export function TotalsTable({ payload }: { payload: DiffPayload }) {
                 <td className="num">
                   {share.delta_share === null ? '–' : formatSignedPoints(share.delta_share)}
                 </td>
-                <td className="dim" title="One value for the entire trace, so there’s no verdict">
+                <td className="dim" title="One value per recording, so there’s no verdict">
                   –
                 </td>
               </tr>
@@ -103,7 +103,7 @@ export function TotalsTable({ payload }: { payload: DiffPayload }) {
                     <span className="dim"> {formatSignedRatio(size.delta_ratio)}</span>
                   )}
                 </td>
-                <td className="dim" title="One value for the entire trace, so there’s no verdict">
+                <td className="dim" title="One value per recording, so there’s no verdict">
                   –
                 </td>
               </tr>

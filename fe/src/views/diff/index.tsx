@@ -280,7 +280,11 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
           rows={rows}
           before={before}
           only={only}
-          empty={`Neither side has any ${table === 'families' ? 'kernel families' : table} here. Choose a larger part or another table.`}
+          empty={
+            level || table === 'kernels' || table === 'families'
+              ? `Neither side has any ${table === 'families' ? 'kernel families' : table} here. Choose a larger part or another table.`
+              : (opened.error?.message ?? 'Loading parts')
+          }
           onOpen={onOpen}
         />
       </div>

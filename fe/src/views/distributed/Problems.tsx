@@ -8,6 +8,11 @@ import css from './index.module.css';
 /** Most problems that are listed; the others are counted. */
 const MAX_PROBLEMS = 6;
 
+const readText = ({ read_count: read, rank_count: all }: DistributedPayload): string =>
+  read < all
+    ? `${formatCount(read)} of ${plural(all, 'trace')} have been read.`
+    : `All ${plural(all, 'trace')} have been read.`;
+
 /** Progress of reading the files, then what is missing or can't be compared; its line stays when all are read. */
 export function Problems({ payload, wasLoading }: { payload: DistributedPayload; wasLoading: boolean }) {
   const loading = payload.problems.find(problem => problem.kind === 'loading');
@@ -19,9 +24,7 @@ export function Problems({ payload, wasLoading }: { payload: DistributedPayload;
           <Sentence text={loading.text} />
         </FilesProgress>
       ) : (
-        wasLoading && (
-          <p className={css.read}>{`All ${plural(payload.rank_count, 'trace')} have been read.`}</p>
-        )
+        wasLoading && <p className={css.read}>{readText(payload)}</p>
       )}
       {problems.length > 0 && (
         <ul className={css.problems} data-part="job-problems">

@@ -38,9 +38,11 @@ export function Calls({ payload }: { payload: HangsPayload }) {
         <p className="dim">
           {payload.ranks.every(rank => rank.state !== 'ready')
             ? 'No dump can be read; the table of ranks says why.'
-            : verdict.p2p_seq_id === null
-              ? 'The dumps contain no collectives.'
-              : 'This group has only sends and receives; the table below shows which rank is in which.'}
+            : verdict.p2p_seq_id !== null
+              ? 'This group has only sends and receives; the table below shows which rank is in which.'
+              : payload.groups.some(each => each.last_finished !== null || each.first_pending !== null)
+                ? 'No collective of this group is in the dumps.'
+                : 'The dumps contain no collectives.'}
         </p>
       </Panel>
     );

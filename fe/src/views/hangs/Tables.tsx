@@ -41,7 +41,9 @@ export function HangGroups({ groups }: { groups: readonly HangGroupRow[] }) {
         search={search}
         onSearch={setSearch}
         placeholder="Filter groups"
-        foot="Who waits for whom, root cause first."
+        foot={
+          groups.some(group => group.root) ? 'Who waits for whom, root cause first.' : 'Who waits for whom.'
+        }
       />
     </div>
   );
@@ -74,7 +76,11 @@ export function HangRanks({ ranks, culprits }: { ranks: readonly HangRankRow[]; 
         rowKey={row => String(row.rank)}
         {...table}
         placeholder="Filter ranks"
-        foot={culprits ? `Ranks that differ come first: ${culprits}.` : 'Ranks that differ come first.'}
+        foot={
+          culprits
+            ? `Ranks that differ come first: ${culprits}.`
+            : ranks.some(each => each.state !== 'ready') && 'Ranks without a readable dump come first.'
+        }
       />
     </div>
   );

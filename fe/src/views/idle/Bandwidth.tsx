@@ -47,9 +47,9 @@ export function Bandwidth() {
           <p className={css.finding}>
             {titleOf(row)}: {plural(row.copies, 'copy', 'copies')}
             {row.bytes === null
-              ? '; their sizes were not recorded.'
+              ? '; their sizes were not recorded'
               : ` of ${formatBytes(row.bytes)} in ${formatDuration(row.time_ns)}`}
-            {row.bandwidth !== null && `, ${formatRate(row.bandwidth)} while one runs.`}
+            {row.bandwidth !== null && `, ${formatRate(row.bandwidth)} while one runs`}.
             {row.memory === 'pageable' && ' Pageable host memory: the call stages the data.'}
           </p>
           <AreaChart

@@ -98,7 +98,11 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: CauseRow
             )}
           </>
         }
-        empty="No gaps: the device is never idle."
+        empty={
+          payload.duration_ns > 0
+            ? `No gaps: the ${payload.stream === null ? 'device' : 'stream'} is never idle here.`
+            : 'No time is counted here, so gaps are unknown.'
+        }
         foot={`${plural(payload.gaps, 'gap')}; the causes sum to ${formatDuration(idle)} of idle time${perStep(payload)}`}
       />
       {open && <Gaps key={open.key} payload={payload} row={open} onClose={() => setParams({ select: '' })} />}

@@ -61,10 +61,12 @@ export function Launches() {
               </tbody>
             </table>
           </div>
-          <p className="dim">
-            Slow: over {formatDuration(payload.slow_call_ns)}. Delayed: work that starts more than{' '}
-            {formatDuration(payload.long_delay_ns)} after its call. {blockedSentence(payload)}
-          </p>
+          {payload.rows.length > 0 && (
+            <p className="dim">
+              Slow: over {formatDuration(payload.slow_call_ns)}. Delayed: work that starts more than{' '}
+              {formatDuration(payload.long_delay_ns)} after its call. {blockedSentence(payload)}
+            </p>
+          )}
         </>
       )}
     </Panel>

@@ -2,7 +2,7 @@
 import type { IdleFlamePayload, IdlePayload, IdleRow } from '../../api/types';
 import { formatCount } from '../../base/format';
 import type { FlameNode } from '../../widgets/charts/flame/layout';
-import { causeColor, causeTitle } from '../../base/causes';
+import { causeColor, causeTitle, noHostDelay } from '../../base/causes';
 
 /** A cause with its subjects below it, or a subject. */
 export interface CauseRow {
@@ -83,30 +83,16 @@ function subjectTitle(row: IdleRow, by: IdlePayload['by']): string {
   }
   return (
     row.short_subject ??
-    (by === 'emptied_by' ? notDrainedText(row.cause) : (NO_HOST_DELAY[row.cause] ?? NOT_RECORDED[by]))
+    (by === 'emptied_by' ? notDrainedText(row.cause) : (noHostDelay(row.cause) ?? NOT_RECORDED[by]))
   );
 }
 
 /** Text instead of an unknown slice to blame; the host may not be late at all. */
-export const missingSliceText = (cause: string): string => NO_HOST_DELAY[cause] ?? NOT_RECORDED.cause;
+export const missingSliceText = (cause: string): string => noHostDelay(cause) ?? NOT_RECORDED.cause;
 
 /** Text instead of a call that drained the queue: only before a launch did the device catch up with the host. */
 export const notDrainedText = (cause: string): string =>
-  cause === 'launch_latency' ? 'caught up' : (NO_HOST_DELAY[cause] ?? 'caught up');
-
-const SUBMITTED = 'work already submitted';
-const UNKNOWN = 'launch not recorded';
-
-const NO_HOST_DELAY: Record<string, string> = {
-  launch_latency: SUBMITTED,
-  kernel_gap: SUBMITTED,
-  graph_gap: SUBMITTED,
-  waits_for_stream: SUBMITTED,
-  device_wait: SUBMITTED,
-  unlinked: UNKNOWN,
-  before_recording: SUBMITTED,
-  tail: 'no further work',
-};
+  cause === 'launch_latency' ? 'caught up' : (noHostDelay(cause) ?? 'caught up');
 
 const NOT_RECORDED = {
   cause: 'nothing recorded',

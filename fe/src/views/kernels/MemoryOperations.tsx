@@ -11,6 +11,8 @@ interface Props {
   onOpen: (row: MemoryOperationRow) => void;
 }
 
+const NO_BYTES = 'The profiler didn’t record the bytes.';
+
 /** Copies and memsets by name. */
 export function MemoryOperations({ rows, onOpen }: Props) {
   const [sort, setSort] = useState<Sort | undefined>({ id: 'total_ns', descending: true });
@@ -25,7 +27,7 @@ export function MemoryOperations({ rows, onOpen }: Props) {
         title: 'Bytes',
         kind: 'bytes',
         value: row => row.bytes,
-        reason: 'The profiler didn’t record the bytes.',
+        reason: NO_BYTES,
       },
       {
         id: 'total_ns',
@@ -42,7 +44,7 @@ export function MemoryOperations({ rows, onOpen }: Props) {
         kind: 'rate',
         term: 'bandwidth',
         value: row => row.bandwidth,
-        reason: 'The profiler didn’t record the bytes.',
+        reason: row => (row.bytes === null ? NO_BYTES : 'It took no time.'),
         width: 116,
       },
     ],

@@ -109,7 +109,7 @@ function columnsOf(
       title: 'Module',
       kind: 'text',
       value: row => row.module,
-      reason: 'Outside any module.',
+      reason: row => (row.state === 'older' ? 'Allocated before the trace started.' : 'Outside any module.'),
     },
     { id: 'size', title: 'Size', kind: 'bytes', value: row => row.size_bytes },
     {

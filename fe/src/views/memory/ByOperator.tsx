@@ -46,11 +46,13 @@ const COLUMNS: Column<Row>[] = [
 
 interface Props {
   operators: MemoryOperators;
+  /** Whether they are those of a range that is selected in the chart. */
+  ranged: boolean;
   onEvent: (event: number) => void;
   before: React.ReactNode;
 }
 
-export function ByOperator({ operators, onEvent, before }: Props) {
+export function ByOperator({ operators, ranged, onEvent, before }: Props) {
   const table = useTableState({ id: 'self_size_increase_bytes', descending: true });
   const { outside } = operators;
   return (
@@ -64,7 +66,11 @@ export function ByOperator({ operators, onEvent, before }: Props) {
       placeholder={`Filter ${plural(operators.rows.length, 'operator')}`}
       before={before}
       noun="operator"
-      empty="No operator allocates or releases memory in this range. Select another one in the chart."
+      empty={
+        ranged
+          ? 'No operator allocates or releases memory in this range. Select another one in the chart.'
+          : 'No operator allocates or releases memory.'
+      }
       foot={
         <>
           outside operators <Term id="memory_outside" /> {formatSignedBytes(outside.size_increase_bytes)} in{' '}

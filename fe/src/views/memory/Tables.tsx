@@ -99,7 +99,12 @@ export function Tables({ payload, device, growth, selectors, state, onEvent }: P
         />
       )}
       {table === 'operators' && operators.data?.state === 'ready' && (
-        <ByOperator operators={operators.data.payload} onEvent={onEvent} before={before} />
+        <ByOperator
+          operators={operators.data.payload}
+          ranged={range !== null}
+          onEvent={onEvent}
+          before={before}
+        />
       )}
       {table === 'growth' && (
         <Growth

@@ -151,7 +151,8 @@ export function OperatorDetail({ row, payload, onClose }: Props) {
       </ol>
       {stacks && stacks.stacks.length > MAX_STACKS && (
         <p className="dim">
-          and {formatCount(stacks.stacks.length - MAX_STACKS)} more, all in the flame graph above
+          and {formatCount(stacks.stacks.length - MAX_STACKS)} more
+          {tree && tree.value > 0 && ', all in the flame graph above'}
         </p>
       )}
       {payload.reasons.stacks && !stacks && (

@@ -28,6 +28,17 @@ const WORKING = {
 /** Smallest share of a step that a known fix has to save to be listed. */
 const MIN_GAIN = '2%';
 
+/** What follows the list, in its last row. */
+const COMPLETE = {
+  title: 'Nothing else stands out',
+  line: `No other known fix would save ${MIN_GAIN} or more.`,
+};
+const UNFINISHED = {
+  replay: { title: 'More may follow', line: 'What other fixes would save is being estimated.' },
+  ranks: { title: 'More may follow', line: 'The other ranks may show a straggler.' },
+};
+const UNESTIMATED = { title: 'More may be worth it', line: 'What other fixes would save is unknown.' };
+
 interface Props {
   items: Recommendation[];
   /** Why there is no advice, if there is none. */
@@ -54,6 +65,7 @@ export function Advice({ items, none, error, coming, step, ranks }: Props) {
       </p>
     );
   }
+  const rest = coming ? UNFINISHED[coming] : error === undefined ? COMPLETE : UNESTIMATED;
   const added = coming ? Math.max(0, ADDED_ROWS[coming] - (coming === 'replay' ? items.length : 0)) : 0;
   return (
     <section
@@ -94,9 +106,9 @@ export function Advice({ items, none, error, coming, step, ranks }: Props) {
         <li className={css.row} data-part="advice-rest">
           <div className={css.title}>
             <span className={css.rank}>{items.length + 1}</span>
-            <h3 aria-level={2}>Nothing else stands out</h3>
+            <h3 aria-level={2}>{rest.title}</h3>
           </div>
-          <p className={css.line}>No other known fix would save {MIN_GAIN} or more.</p>
+          <p className={css.line}>{rest.line}</p>
         </li>
       </ol>
     </section>

@@ -78,7 +78,7 @@ export function StepColumns({ overview, chosen, onChoose }: Props) {
           </text>
           {steps.length < overview.step_count && (
             <text x={LEFT} y={10} className="dim">
-              each column is the longest of {Math.ceil(overview.step_count / steps.length)} steps
+              each column is the longest of up to {Math.ceil(overview.step_count / steps.length)} steps
             </text>
           )}
           <GridLines ticks={marks} y={y} left={LEFT} right={edge} label={mark => label(mark / scale)} />

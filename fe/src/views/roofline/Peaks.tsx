@@ -40,7 +40,7 @@ export function Peaks({ device, note, given, onGive }: Props) {
       </p>
       {given !== '' && (
         <p role="status" className={css.edited}>
-          Edited, in this browser only: {given}
+          Edited: {given}
         </p>
       )}
       {note !== null && <p role="note">{note}</p>}

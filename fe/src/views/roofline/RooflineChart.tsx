@@ -53,7 +53,7 @@ export function RooflineChart({ payload, selected, onSelect }: Props) {
         </Strip>
       )}
       {points.length + moves.length === 0 && (
-        <p className="dim">No row has known FLOPs or bytes, so there is nothing to plot.</p>
+        <p className="dim">No row has known memory traffic, so there is nothing to plot.</p>
       )}
     </div>
   );

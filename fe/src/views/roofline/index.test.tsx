@@ -63,7 +63,7 @@ it('keeps peaks that were taken for this browser, says that they are edited, and
   fireEvent.click(screen.getByRole('button', { name: 'Use' }));
   cleanup();
   drawView(View, edited, { params: { peaks: 'bf16=800' } });
-  expect(screen.getByRole('status').textContent).toBe('Edited, in this browser only: bf16=800');
+  expect(screen.getByRole('status').textContent).toBe('Edited: bf16=800');
   cleanup();
   drawView(View, golden.roofline);
   await waitFor(() => expect(location.hash).toContain('peaks=bf16%3D800'));

@@ -177,5 +177,5 @@ function foot(payload: RooflinePayload): string {
   const left = payload.others
     ? `${plural(payload.others.rows, 'row')} with ${formatDuration(payload.others.device_ns)} left out · `
     : '';
-  return `${left}at most ${formatLimit(saved)} saved if every row reached its roofline`;
+  return `${left}at most ${formatLimit(saved)} saved if every row with a roofline reached it`;
 }

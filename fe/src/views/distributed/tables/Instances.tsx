@@ -65,7 +65,13 @@ export function Instances({
       placeholder="Filter by name"
       onOpen={row => onPick(row.id)}
       before={before}
-      empty="No collective matches these filters. Remove one to see more."
+      empty={
+        search || Object.keys(filter).length > 0
+          ? 'No collective matches these filters. Remove one to see more.'
+          : payload.problems.some(problem => problem.kind === 'loading')
+            ? 'Reading the traces…'
+            : 'No collective was recorded.'
+      }
       noun="collective"
     />
   );

@@ -73,6 +73,7 @@ function PagedJobTable<R extends object>(props: Props<R>) {
       search={search.text}
       onSearch={text => onSearch({ text, regex: false })}
       noun={props.noun}
+      {...(search.text === '' ? {} : { empty: `No ${props.noun} matches “${search.text}”.` })}
     />
   );
 }
@@ -86,12 +87,14 @@ const commonProps = <R extends object>({
   empty,
   foot,
   onOpen,
+  payload,
 }: Props<R>) => ({
   name,
   columns,
   placeholder,
   before,
-  empty,
+  // What the traces lack is known once all have been read.
+  empty: payload.problems.some(problem => problem.kind === 'loading') ? 'Reading the traces…' : empty,
   foot,
   onOpen,
 });

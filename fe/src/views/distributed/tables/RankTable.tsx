@@ -196,7 +196,7 @@ function LargeJobRanks({ onWorker, ...table }: RanksProps) {
       onOpen={row => onWorker(row.worker)}
       placeholder={rankNoun(payload) === 'rank' ? 'Rank, worker, or host' : 'Worker or host'}
       noun={rankNoun(payload)}
-      empty="No rank, worker, or host matches."
+      empty="No ranks were found."
       foot={
         payload.start_skew_ns !== null &&
         `recordings start within ${formatDuration(payload.start_skew_ns)} of each other`

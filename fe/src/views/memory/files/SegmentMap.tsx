@@ -30,7 +30,7 @@ export const SegmentMap = memo(function AddressMap({ selectors, file, device }: 
     <Panel
       title="Segments"
       note={
-        `${formatCount(map.total_segments)}, one per cudaMalloc, at the end of the recording; ` +
+        `${formatCount(map.total_segments)} at the end of the recording; ` +
         `${formatBytes(map.free_bytes)} free, the largest free block is ${formatBytes(map.largest_free_bytes)}`
       }
     >

@@ -12,6 +12,8 @@ interface Props {
   selectors: Selectors;
   /** The parameters that name the other recording; null if none is chosen. */
   base: Record<string, string> | null;
+  /** Whether there is one to choose. */
+  hasOthers: boolean;
 }
 
 const GIB = 2 ** 30;
@@ -28,7 +30,7 @@ const integerText = (text: string): string | null => {
   return value !== null && Number.isInteger(value) ? String(value) : null;
 };
 
-export function SnapshotFit({ selectors, base }: Props) {
+export function SnapshotFit({ selectors, base, hasOthers }: Props) {
   const [batch, setBatch] = useState('');
   const [otherBatch, setOtherBatch] = useState('');
   const [target, setTarget] = useState('');
@@ -57,8 +59,9 @@ export function SnapshotFit({ selectors, base }: Props) {
     <Panel title="What will fit" note="from two recordings that differ in batch size or sequence length">
       {base === null ? (
         <p className="dim" data-part="fit-missing">
-          One recording can’t show how memory grows. Record a snapshot with a second batch size and choose it
-          under Compare.
+          {hasOthers
+            ? 'One recording can’t show how memory grows. Choose one with another batch size under Compare.'
+            : 'One recording can’t show how memory grows. Record a snapshot with a second batch size and choose it under Compare.'}
         </p>
       ) : (
         <div className={css.fields}>

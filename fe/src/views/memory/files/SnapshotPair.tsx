@@ -49,14 +49,18 @@ export const SnapshotPair = memo(function SnapshotPair({ selectors, device, path
               onChange={setChosen}
             />
           ) : (
-            <span className="dim">
-              This run has only one snapshot. Record a second one to see what changed.
-            </span>
+            workers.data && (
+              <span className="dim">
+                {run === selectors.run
+                  ? 'This run has no other snapshot. Record a second one to see what changed.'
+                  : 'That run has no snapshot.'}
+              </span>
+            )
           )}
         </div>
         {base && <SnapshotCompare selectors={selectors} base={base} />}
       </Panel>
-      <SnapshotFit selectors={selectors} base={base} />
+      <SnapshotFit selectors={selectors} base={base} hasOthers={others.length > 0} />
     </>
   );
 });

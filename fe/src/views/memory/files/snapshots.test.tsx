@@ -25,13 +25,17 @@ it('shows a row per rank with its categories, and which one differs', async () =
 });
 
 it('says what to record where one recording is all there is', () => {
-  draw(<SnapshotFit selectors={{ run: 'snapshots' }} base={null} />);
+  draw(<SnapshotFit selectors={{ run: 'snapshots' }} base={null} hasOthers={false} />);
   expect(document.querySelector('[data-part=fit-missing]')!.textContent).toContain('second batch size');
 });
 
 it('answers what will fit once both batch sizes are known', async () => {
   draw(
-    <SnapshotFit selectors={{ run: 'snapshots' }} base={{ base_run: 'snapshots', base_worker: 'rank1' }} />,
+    <SnapshotFit
+      selectors={{ run: 'snapshots' }}
+      base={{ base_run: 'snapshots', base_worker: 'rank1' }}
+      hasOthers
+    />,
   );
   expect(screen.getByText('Enter the batch sizes of both recordings.')).toBeTruthy();
   fireEvent.change(screen.getByLabelText('Batch size here'), { target: { value: '16' } });

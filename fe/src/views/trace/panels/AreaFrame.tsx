@@ -102,7 +102,7 @@ export function AreaFrame<R extends Named>(props: AreaFrameProps<R>) {
         onOpen={open}
         onSelect={open}
         noun={noun}
-        empty="No slices in the selected time range. Select a longer one."
+        empty="These tracks have no slices in the selected time range. Select a longer one."
       />
     </section>
   );

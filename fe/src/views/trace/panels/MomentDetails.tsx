@@ -1,7 +1,8 @@
 // Why a device is idle at the selected moment: the cause, what drained the queue, and the entire gap.
 import type { TraceMoment } from '../../../api/types';
-import { causeColor, causeTitle } from '../../../base/causes';
+import { causeColor, causeTitle, noHostDelay } from '../../../base/causes';
 import { exactDuration, formatCount, formatDuration } from '../../../base/format';
+import { capitalize } from '../../../base/text';
 import { Sentence } from '../../../widgets/Sentence';
 import { Button } from '../../../widgets/inputs/Button';
 import type { Moment } from '../state';
@@ -45,7 +46,7 @@ export function MomentDetails({ moment, time, onEvent, onMoment, onZoom, onClose
             onEvent={onEvent}
           />
         ) : (
-          <span className="dim">Nothing was recorded there.</span>
+          <span className="dim">{capitalize(noHostDelay(category) ?? 'nothing was recorded there')}.</span>
         )}
         {operator && <SliceLink label="Operator" to={operator} onEvent={onEvent} />}
         {moment.emptied_by && <SliceLink label="Drained by" to={moment.emptied_by} onEvent={onEvent} />}

@@ -11,9 +11,12 @@ export async function openInPerfetto(address: string, title: string): Promise<st
   if (!page) {
     return 'The browser blocked the new tab. Download the file and open it in Perfetto instead.';
   }
-  const [answered, answer] = await Promise.all([ready(page), fetch(address)]);
+  const [answered, answer] = await Promise.all([ready(page), fetch(address).catch(() => null)]);
   if (!answered) {
     return 'ui.perfetto.dev is not responding. Check your internet connection.';
+  }
+  if (!answer) {
+    return 'TensorBoard is not responding.';
   }
   if (!answer.ok) {
     return `The trace can't be read (${answer.status}).`;
