@@ -6,7 +6,8 @@ import gc
 import itertools
 import os
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,10 @@ BRIEF_SEEDS = 2
 """Random cases of each test that draws them by a `seed`, where properties are tried briefly."""
 
 LONGEST_NAME = 50
+
+BATCH = 16
+"""Quick tests of a file that go to a process together, at most."""
+NOT_QUICK = ("browser", "slow", "torch")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -67,9 +72,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         remaining = set(selected)
         config.hook.pytest_deselected(items=[item for item in items if item not in remaining])
         items[:] = selected
+    quick: Counter[str] = Counter()
     for item in items:
-        if _shares_a_fixture(item) and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+        if item.get_closest_marker("xdist_group"):
+            continue
+        file = item.nodeid.partition("::")[0]
+        if _shares_a_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(file))
+        elif not any(map(item.get_closest_marker, NOT_QUICK)):
+            # One at a time, a process would wait after each for the next, and what pytest-xdist counts then is
+            # as much work as the number of groups: for all tests as long as thousands of them take.
+            item.add_marker(pytest.mark.xdist_group(f"{file} {quick[file] // BATCH}"))
+            quick[file] += 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect the tests without the garbage collector: nearly all that is made lives until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import os
+import re
 import sys
+from collections import Counter
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from tests.conftest import BATCH, NOT_QUICK
 from tests.support.examples import spread_cases, take_turns
 
 
@@ -197,6 +200,20 @@ def test_tests_that_share_a_fixture_run_in_one_process(
     assert mark and mark.args == ("tests/test_command.py",)
     if request.config.getoption("loadgroup", False):
         assert request.node.nodeid.endswith(f"[{order}]@tests/test_command.py")
+
+
+def test_quick_tests_of_a_file_go_to_a_process_in_batches_and_long_ones_alone(
+    request: pytest.FixtureRequest,
+) -> None:
+    batches: Counter[str] = Counter()
+    for item in request.session.items:
+        mark = item.get_closest_marker("xdist_group")
+        if mark and (found := re.fullmatch(r"(\S+) \d+", mark.args[0])):
+            assert found.group(1) == item.nodeid.partition("::")[0]
+            assert not any(map(item.get_closest_marker, NOT_QUICK)), item.nodeid
+            batches[mark.args[0]] += 1
+    assert "tests/test_command.py 0" in batches
+    assert max(batches.values()) <= BATCH
 
 
 @pytest.mark.parametrize("content", [b"short", b"\x94" * 1_000_000])
