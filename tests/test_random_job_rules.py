@@ -16,6 +16,7 @@ from tests.support.simulation.simulator import (
     Call,
     Collective,
     Delay,
+    Host,
     SimulatedKernel,
     Simulation,
     Sync,
@@ -90,6 +91,15 @@ def test_a_stage_alone_saves_less_than_the_job_with_faster_kernels(saved: str, i
     truth = truth_of(pipeline(2, 2), [])
     sentence = f"Kernels twice as fast would save {saved}."
     assert (judge_sentence(sentence, Context(truth, 1)) is None) == is_true
+
+
+@pytest.mark.parametrize(("then", "is_true"), [("5.10 ms", True), ("6.20 ms", False), ("4.00 ms", False)])
+def test_a_step_without_waits_is_as_fast_as_in_a_row_of_typical_ones(then: str, is_true: bool) -> None:
+    """Its kernel takes 5 ms, its host 2; a step in which a checkpoint is saved is none of these."""
+    program: list[Action] = [Host("aten::sort", 2_000), SimulatedKernel("gemm", 5_000), Sync()]
+    truth = truth_of([program], (), steps=12, odd=(5, 60_000))
+    sentence = f"Removing the waits in cudaStreamSynchronize would cut the step to {then}."
+    assert (judge_sentence(sentence, Context(truth, 0)) is None) == is_true
 
 
 @pytest.mark.parametrize(("saved", "is_true"), [("1.02 ms", True), ("0.7 ms", False)])

@@ -223,6 +223,8 @@ def test_a_wait_saves_a_stall_that_is_hidden_only_where_no_odd_step_is_before_it
     saved = (in_a_row.end - max(span.end for span in without.spans[0])) / 5  # the first step has none before it
     assert found is not None and found.gain is not None and found.gain.basis == "what_if"
     assert found.gain.ns / 1000 == pytest.approx(saved, rel=0.02)
+    (times,) = what_if_curves(trace, ("sync:cudaStreamSynchronize",)).tolist()
+    assert times[0] - times[-1] == pytest.approx(found.gain.ns, abs=2)
 
 
 @pytest.mark.parametrize(("step", "breaks_a_row"), [(0, False), (1, True), (4, True), (5, False)])

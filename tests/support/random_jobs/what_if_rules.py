@@ -112,8 +112,15 @@ def _judge_removal(match: re.Match[str], context: Context) -> str | None:
 
 
 def _judge_sync_waits(match: re.Match[str], context: Context) -> str | None:
-    true = context.typical - context.truth.busy(context.rank, context.odd)
-    return context.at_least(context.typical - us(match["then"]), true, "the idle time")
+    """Check that it is no less than the rank saves with waits in no step, in a row of those that aren't odd."""
+    saved, idle = (
+        context.typical - us(match["then"]),
+        context.typical - context.truth.busy(context.rank, context.odd),
+    )
+    true = min(context.truth.saved_by_no_syncs(context.rank, context.odd), idle)
+    return first_reason(
+        context.at_least(saved, idle, "the idle time"), context.at_most(saved, true, "what the rank saves")
+    )
 
 
 def _judge_allocator_removal(match: re.Match[str], context: Context) -> str | None:

@@ -42,18 +42,18 @@ from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import (
     times_beyond_one_pass,
 )
 from torch_tb_profiler.analyses.overview.removed_waits import most_saved_without_waits
-from torch_tb_profiler.analyses.schedule.step_spans import StepSpans, recorded_spans
+from torch_tb_profiler.analyses.schedule.step_spans import mean_saving, most_saved_on_host, recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import (
     UNNAMED_TARGETS,
     WhatIfTarget,
     device_work_target,
     host_time_target,
     merge_targets,
-    odd_steps_target,
     parse_target,
     removed_calls_target,
     replay_unavailable_reason,
     replayed_durations,
+    savings_in_a_row,
     sync_names,
 )
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds, typical_bounds, typical_windows
@@ -74,7 +74,6 @@ from torch_tb_profiler.model.calls.calltree import enclosing_operators, enclosin
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, event_kinds, rows_of_kind, slice_mask
-from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Float64, Int32, Trace, name_mask, rows_mask
@@ -82,14 +81,8 @@ from torch_tb_profiler.model.trace import Bool, Float64, Int32, Trace, name_mask
 MIN_BLOCKING_NS = 20_000
 """A runtime call that lasts longer while the device works is waiting for it: it blocks, or the queue is full."""
 
-MAX_EDGE_RATIO = 0.1
-"""A step at an edge that saves less than this ratio of the others lacks what passes from step to step."""
-
 COPYING_OPERATORS = frozenset({"aten::to", "aten::_to_copy", "aten::copy_"})
 """Operators that do nothing but copy, of which each may call the next one."""
-
-MAX_STEP_GAP_RATIO = 0.01
-"""Steps that are further apart than this ratio of a step have something else between them."""
 
 
 def measure_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
@@ -154,7 +147,7 @@ def _most_measured(trace: Trace, finding: Finding, alone: float, synced: Interva
     if finding.id not in ("host_code", "short_code"):
         return alone
     in_code = _mean_ns(trace, _own_code(trace, finding, synced))
-    return max(alone, min(in_code, _most_saved_on_host(trace)))
+    return max(alone, min(in_code, most_saved_on_host(trace)))
 
 
 def _most_of_one_pass(trace: Trace, finding: Finding) -> float:
@@ -165,7 +158,7 @@ def _most_of_one_pass(trace: Trace, finding: Finding) -> float:
     slow = times_beyond_one_pass(trace, finding.rows)
     slow = subtract(union(slow, gaps_between(trace, finding.rows)), other_device_work(trace, finding.rows))
     either = _mean_ns(trace, union(optimizer_times(trace), slow))
-    return min(either, _most_saved_on_host(trace) + _mean_ns(trace, slow))
+    return min(either, most_saved_on_host(trace) + _mean_ns(trace, slow))
 
 
 def _own_code(trace: Trace, finding: Finding, synced: Intervals) -> Intervals:
@@ -182,16 +175,16 @@ def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     cases = [target for target in targets if target is not None]
     savings = iter(_savings_by_step(trace, cases))
     in_a_row = _savings_in_a_row(trace, findings, targets)
-    most = _most_saved_on_host(trace)
+    most = most_saved_on_host(trace)
     found = []
     for number, (finding, gain, target) in enumerate(zip(findings, gains, targets, strict=True)):
         if target is None:
             found.append(gain)
             continue
         saved = next(savings)
-        ns = _mean_saving(trace, saved)
+        ns = mean_saving(trace, saved)
         if number in in_a_row:
-            ns = max(ns, _mean_saving(trace, in_a_row[number]))
+            ns = max(ns, mean_saving(trace, in_a_row[number]))
         if finding.on_device and not target.edges.any() and finding.id not in UNNAMED_TARGETS:
             if _waits_in_each_step(trace):
                 ns = max(ns, float(saved.max()))
@@ -223,21 +216,6 @@ def later_steps_ns(trace: Trace) -> float:
     return float((spans.ends - spans.starts)[later].mean()) if len(later) else 0.0
 
 
-def _most_saved_on_host(trace: Trace) -> float:
-    """Return what a host that takes no time saves at most, mean ns per typical step: all but the busiest stream.
-
-    A replay may move work from one step into another one, which doesn't make either shorter.
-    """
-    items, windows = device_items(trace), typical_windows(trace)
-    count = int(step_kinds(trace).typical.sum())
-    busiest = 0
-    for queue in range(items.queues):
-        mine = items.row[items.bounds[queue] : items.bounds[queue + 1]]
-        times = event_intervals(trace, mine)
-        busiest = max(busiest, int(covered_time(times, windows.starts, windows.ends).sum()))
-    return max(float((windows.ends - windows.starts).sum() - busiest) / max(count, 1), 0.0)
-
-
 def _savings_by_step(trace: Trace, cases: Sequence[WhatIfTarget]) -> Float64:
     """Return what removing each of these saves in each typical step, float64[cases, typical steps] ns."""
     recorded = recorded_spans(trace)
@@ -251,45 +229,14 @@ def _savings_by_step(trace: Trace, cases: Sequence[WhatIfTarget]) -> Float64:
 def _savings_in_a_row(
     trace: Trace, findings: Sequence[Finding], targets: Sequence[WhatIfTarget | None]
 ) -> dict[int, Float64]:
-    """Return what each finding's waits cost each typical step if no odd one is between them, by its number.
-
-    A host that no longer waits prepares a step while the device works on all that it launched before. After an odd
-    step, such as one that saves a checkpoint, that is less than in a row of typical steps, which most of a run is.
-    """
-    odd = odd_steps_target(trace)
+    """Return what each finding's waits cost each typical step if no odd one is between them, by its number."""
     ahead = {
         number: target
         for number, (finding, target) in enumerate(zip(findings, targets, strict=True))
         if target is not None and target.edges.any() and finding.id not in WITHOUT_LIMIT
     }
-    if odd is None or not ahead:
-        return {}
-    cases = [(odd, 100), *((merge_targets([target, odd]), 100) for target in ahead.values())]
-    durations = replayed_durations(trace, cases)[:, recorded_spans(trace).typical].astype(np.float64)
-    return dict(zip(ahead, durations[0] - durations[1:], strict=True))
-
-
-def _mean_saving(trace: Trace, saved: Float64) -> float:
-    """Return the mean of float64[typical steps], at most.
-
-    What passes from one step to the next, such as a wait at the end of each, passes to fewer steps than there are:
-    not into the first or out of the last one, and neither into nor out of an odd step or time outside of steps. A
-    step at such an edge that saves next to nothing isn't counted, as all typical steps in a row save it.
-    """
-    idle = np.zeros(saved.shape, np.bool_)
-    for edge in _edges(recorded_spans(trace)):
-        if edge.any() and not edge.all():
-            idle |= edge & (saved < MAX_EDGE_RATIO * saved[~edge].mean())
-    inner = float((saved * ~idle).sum()) / max(int((~idle).sum()), 1)
-    return max(float(saved.mean()), inner)
-
-
-def _edges(spans: StepSpans) -> tuple[Bool, Bool]:
-    """Return which typical steps no typical one leads up to, and which none follows, bool[typical steps] each."""
-    begin, end, typical = spans.begin[0], spans.end[0], spans.typical
-    near = begin[1:] - end[:-1] <= MAX_STEP_GAP_RATIO * spans.mean_ns[0]
-    touch = near & typical[1:] & typical[:-1]
-    return ~np.append(False, touch)[typical], ~np.append(touch, False)[typical]
+    saved = savings_in_a_row(trace, list(ahead.values()))
+    return {} if saved is None else dict(zip(ahead, saved, strict=True))
 
 
 def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIfTarget | None:

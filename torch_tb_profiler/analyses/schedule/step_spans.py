@@ -6,17 +6,27 @@ than the step before it ended. These are the steps of `model.steps` with device 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds, typical_windows
 from torch_tb_profiler.base.arrays import search_sorted
+from torch_tb_profiler.base.intervals import covered_time
 from torch_tb_profiler.base.memo import stored
-from torch_tb_profiler.model.kinds import event_spans
+from torch_tb_profiler.model.kinds import event_intervals, event_spans
+from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.schedule.replay import ReplayTimes
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import launched_before_recording, steps
-from torch_tb_profiler.model.trace import Bool, Int64, Trace
+from torch_tb_profiler.model.trace import Bool, Float64, Int64, Trace
+
+MAX_EDGE_RATIO = 0.1
+"""A step at an edge that saves less than this ratio of the others lacks what passes from step to step."""
+
+MAX_STEP_GAP_RATIO = 0.01
+"""Steps that are further apart than this ratio of a step have something else between them."""
 
 
 class StepSpans(msgspec.Struct, frozen=True):
@@ -98,3 +108,46 @@ def recorded_spans(trace: Trace) -> StepSpans:
     """Return the complete steps as recorded: one case."""
     graph = schedule(trace)
     return step_spans(trace, ReplayTimes(graph.points.time[None], graph.items.end[None]))
+
+
+def mean_saving(trace: Trace, saved: Float64) -> float:
+    """Return the mean of float64[typical steps], at most.
+
+    What passes from one step to the next, such as a wait at the end of each, passes to fewer steps than there are:
+    not into the first or out of the last one, and neither into nor out of an odd step or time outside of steps. A
+    step at such an edge that saves next to nothing isn't counted, as all typical steps in a row save it.
+    """
+    idle = np.zeros(saved.shape, np.bool_)
+    for edge in _edges(recorded_spans(trace)):
+        if edge.any() and not edge.all():
+            idle |= edge & (saved < MAX_EDGE_RATIO * saved[~edge].mean())
+    inner = float((saved * ~idle).sum()) / max(int((~idle).sum()), 1)
+    return max(float(saved.mean()), inner)
+
+
+def _edges(spans: StepSpans) -> tuple[Bool, Bool]:
+    """Return which typical steps no typical one leads up to, and which none follows, bool[typical steps] each."""
+    begin, end, typical = spans.begin[0], spans.end[0], spans.typical
+    near = begin[1:] - end[:-1] <= MAX_STEP_GAP_RATIO * spans.mean_ns[0]
+    touch = near & typical[1:] & typical[:-1]
+    return ~np.append(False, touch)[typical], ~np.append(touch, False)[typical]
+
+
+def most_saved_by_host(trace: Trace, savings: Sequence[Float64]) -> float:
+    """Return the largest mean of what typical steps save in replays in which only the host has less to do, ns."""
+    return min(max(mean_saving(trace, saved) for saved in savings), most_saved_on_host(trace))
+
+
+def most_saved_on_host(trace: Trace) -> float:
+    """Return what a host that takes no time saves at most, mean ns per typical step: all but the busiest stream.
+
+    A replay may move work from one step into another one, which doesn't make either shorter.
+    """
+    items, windows = device_items(trace), typical_windows(trace)
+    count = int(step_kinds(trace).typical.sum())
+    busiest = 0
+    for queue in range(items.queues):
+        mine = items.row[items.bounds[queue] : items.bounds[queue + 1]]
+        times = event_intervals(trace, mine)
+        busiest = max(busiest, int(covered_time(times, windows.starts, windows.ends).sum()))
+    return max(float((windows.ends - windows.starts).sum() - busiest) / max(count, 1), 0.0)

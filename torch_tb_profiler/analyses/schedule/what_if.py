@@ -20,7 +20,12 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.schedule.causes import Cause, slice_causes
-from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items, step_spans
+from torch_tb_profiler.analyses.schedule.step_spans import (
+    most_saved_by_host,
+    recorded_spans,
+    step_items,
+    step_spans,
+)
 from torch_tb_profiler.analyses.shared.grouping import stable_order
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.arrays import distinct, search_sorted, sums_by_number
@@ -38,7 +43,7 @@ from torch_tb_profiler.model.schedule.compiled import ThreadTimes, schedule_func
 from torch_tb_profiler.model.schedule.replay import replay
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE, Schedule, schedule
 from torch_tb_profiler.model.steps import step_noun, steps
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, name_mask, rows_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace, name_mask, rows_mask
 
 UNNAMED_TARGETS = ("data_loading", "allocator", "wait", "communication", "host", "device")
 """Targets without a name."""
@@ -420,10 +425,37 @@ def _fill_covered_times(trace: Trace, time: Int64, thread: int, during: Interval
 
 
 def _replayed_step_times(trace: Trace, cases: Sequence[tuple[WhatIfTarget, int]]) -> Int64:
-    """Return ns of the mean typical step in each case (target, percent removed): int64[cases]."""
-    typical = recorded_spans(trace).typical
-    mean: Int64 = replayed_durations(trace, cases)[:, typical].sum(axis=1) // max(int(typical.sum()), 1)
+    """Return ns of the mean typical step (without waits: in a row) in each (target, percent): int64[cases]."""
+    recorded = recorded_spans(trace)
+    durations = replayed_durations(trace, cases)[:, recorded.typical]
+    mean: Int64 = durations.sum(axis=1) // max(durations.shape[1], 1)
+    waits = [i for i, (part, percent) in enumerate(cases) if percent == 100 and _is_waits_alone(part)]
+    saved = (recorded.durations[:, recorded.typical] - durations[waits]).astype(np.float64)
+    in_a_row = savings_in_a_row(trace, [cases[i][0] for i in waits])
+    for number, case in enumerate(waits):
+        savings = [each[number] for each in (saved, in_a_row) if each is not None]
+        mean[case] = min(mean[case], recorded.mean_ns[0] - int(most_saved_by_host(trace, savings)))
     return mean
+
+
+def _is_waits_alone(part: WhatIfTarget) -> bool:
+    """Return whether a target is waits for the device, and no time of the host or the device."""
+    return bool(part.edges.any() and not part.host.any() and not part.device.any())
+
+
+def savings_in_a_row(trace: Trace, parts: Sequence[WhatIfTarget]) -> Float64 | None:
+    """Return what removing each part saves in each typical step if no odd one is between them: float64[k, steps].
+
+    A host that no longer waits prepares a step while the device works on all that it launched before: on less
+    after an odd step than in a row of typical ones, which most of a run is. None without an odd one between them.
+    """
+    odd = odd_steps_target(trace) if parts else None
+    if odd is None:
+        return None
+    cases = [(odd, 100), *((merge_targets([part, odd]), 100) for part in parts)]
+    durations = replayed_durations(trace, cases)[:, recorded_spans(trace).typical].astype(np.float64)
+    saved: Float64 = durations[0] - durations[1:]
+    return saved
 
 
 def replayed_durations(trace: Trace, cases: Sequence[tuple[WhatIfTarget, int]]) -> Int64:
