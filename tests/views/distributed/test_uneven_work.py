@@ -8,7 +8,17 @@ import msgspec
 import pytest
 
 from tests.support.job_views import sentences
-from tests.support.simulation.simulator import Collective, Delay, Simulation, ddp
+from tests.support.simulation.simulator import (
+    Action,
+    Collective,
+    Delay,
+    Host,
+    SimulatedKernel,
+    Simulation,
+    Sync,
+    Wait,
+    ddp,
+)
 from tests.views.overview.test_ranks import both
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.view import Members, NoParams
@@ -53,6 +63,24 @@ def test_without_recorded_sizes_no_device_is_called_slower() -> None:
     payload = build(without_sizes(members), NoParams())
     assert (payload.verdict.rank, payload.verdict.cause) == (3, "longer_kernels")
     assert "slower device" not in plain(payload.explanation)
+
+
+@pytest.mark.parametrize(("extra", "cause"), [(0, "longer_kernels"), (60, "more_work")])
+def test_many_kernels_that_all_take_longer_are_no_more_work_unless_more_of_them_run(
+    extra: int, cause: str
+) -> None:
+    """No single kernel is worth naming, and without sizes nothing says that a device is slower."""
+    everyone = (0, 1, 2, 3)
+    kernels: list[Action] = [SimulatedKernel(f"fused_{number}", 30 + number % 7) for number in range(200)]
+    rest: list[Action] = [Collective("allreduce", everyone, "0", 400), Wait(), Sync()]
+    programs = [[Host("forward", 50), *kernels, *rest] for _ in everyone]
+    if extra:
+        programs[3][1:1] = kernels[:extra]
+    delays = [] if extra else [Delay("device", 3, factor=1.3)]
+    members = Simulation(programs, delays=delays, jitter=0.01).run().members()
+    payload = build(without_sizes(members), NoParams())
+    assert (payload.verdict.rank, payload.verdict.cause) == (3, cause)
+    assert "per step in kernels; the median rank" in plain(payload.explanation)
 
 
 def without_sizes(members: Members[RankSummary]) -> Members[RankSummary]:

@@ -15,7 +15,12 @@ from torch_tb_profiler.analyses.distributed.costs import Suspect
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.late_once import LateOnce, count_typical_steps
 from torch_tb_profiler.analyses.distributed.stragglers import RankTime, StragglerActivity, straggler_activity
-from torch_tb_profiler.analyses.distributed.uneven_work import ResizedKernel, find_resized_kernel, runs_more_often
+from torch_tb_profiler.analyses.distributed.uneven_work import (
+    ResizedKernel,
+    find_resized_kernel,
+    runs_more_kernels,
+    runs_more_often,
+)
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.markers import is_data_loading
@@ -45,7 +50,6 @@ MIN_EQUAL_SHARE = 0.5
 CauseKind = Literal["host", "data_loading", "more_work", "longer_kernels", "slower_device", "slower_link", "other"]
 
 _CATEGORY_CAUSES: dict[str, CauseKind] = {
-    "kernel": "more_work",
     "dataloader": "data_loading",
     "cpu_exec": "host",
     "runtime": "host",
@@ -168,6 +172,8 @@ def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> 
         return None
     time, typical, excess = (each / steps for each in (category.time, category.most, category.excess))
     category_kind = _CATEGORY_CAUSES.get(category.name, "other")
+    if category.name == "kernel":
+        category_kind = "more_work" if runs_more_kernels(comparison.job, member) else "longer_kernels"
     return StragglerCause(category_kind, member, "category", category.name, time, typical, excess, latest)
 
 

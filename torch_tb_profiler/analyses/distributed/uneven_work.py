@@ -19,7 +19,7 @@ from torch_tb_profiler.analyses.distributed.operations import select
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.base.arrays import sums_by_number
+from torch_tb_profiler.base.arrays import median, sums_by_number
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.trace import Float64, Int64
 
@@ -123,6 +123,16 @@ def runs_more_often(job: DistributedJob, member: int, name: str) -> bool:
         return False
     others = _kernels_by_name(job)[name].of_others(member)
     return others is None or mine.calls > (1 + MIN_DIFFERENCE) * others.calls
+
+
+def runs_more_kernels(job: DistributedJob, member: int) -> bool:
+    """Return whether a rank runs more kernels per step than the median of the others, of whatever names."""
+    calls = [
+        sum(total.calls for total in source.summary.kernels) / max(len(source.summary.steps), 1)
+        for source in job.sources
+    ]
+    mine = calls.pop(member)
+    return bool(calls) and mine > (1 + MIN_DIFFERENCE) * median(calls)
 
 
 def _time_per_step(source: RankSource) -> float:
