@@ -17,7 +17,9 @@ from tests.analyses.overview.kernel_calls import (
 from tests.analyses.overview.rule_drawings import (
     ALIGNED,
     ALL,
+    BEGIN,
     DDP,
+    END,
     FSDP,
     FUSED,
     ITEM,
@@ -51,6 +53,7 @@ from tests.analyses.overview.rule_drawings import (
     halved,
     memory_in_steps,
     offloaded,
+    picture,
     reading,
     reducing,
     sent_gradients,
@@ -130,6 +133,11 @@ RULES: dict[tuple[str, str], Three] = {
         draw_long_wait("host2 cuda_runtime hipMemset 100 8000"),
     ),
     ("short_code", ""): Three(draw_code(102), draw_code(98), draw_code(102, launch=50)),
+    ("unrecorded_code", ""): Three(
+        picture(BEGIN, "host cpu_op aten::mm 0 20", "host user_annotation read 30 20", END),
+        picture(BEGIN, "host cpu_op aten::mm 0 20", "host python_function read 30 20", END),
+        picture(BEGIN, "host cpu_op aten::mm 0 20", "host cpu_op aten::sort 30 8000", END),
+    ),
     ("launch_bound", ""): Three(draw_launches(20), draw_launches(19), draw_launches(20, ahead=6_000)),
     ("launch_bound", "engine"): Three(
         draw_eager_engine(20), draw_eager_engine(19), draw_eager_engine(20, ahead=200)
@@ -141,6 +149,11 @@ RULES: dict[tuple[str, str], Three] = {
         offloaded(4000, "Pageable"), offloaded(4001, "Pageable"), offloaded(4000)
     ),
     ("pinned_copies", ""): Three(serial_copy("Pinned"), serial_copy("Pageable"), serial_copy("Pinned", stream=8)),
+    ("exposed_copies", ""): Three(
+        serial_copy("Pinned", stream=8),
+        serial_copy("Pinned", stream=8, kernel=500),
+        serial_copy("Pageable", stream=8),
+    ),
     ("pinned_copies", "offload"): Three(offloaded(4000), offloaded(4001), offloaded(4000, "Pageable")),
     ("optimizer_on_cpu", "fused"): Three(
         cpu_optimizer(8), cpu_optimizer(8, "Optimizer.step#LBFGS.step"), cpu_optimizer(7)

@@ -188,9 +188,15 @@ IDLE_RULES: tuple[tuple[str, Check], ...] = (
         rf"in the others: (?P<time>{NUMBER}) per step, averaged over all steps but the first\.",
         _judge_loading_stalls,
     ),
-    (rf"Remove per-step synchronization: saves up to (?P<gain>{NUMBER}),.*", _judge_sync_advice),
+    (rf"Remove (?:per-step )?synchronization: saves up to (?P<gain>{NUMBER}),.*", _judge_sync_advice),
     (rf"Reduce launch overhead: saves up to (?P<gain>{NUMBER}),.*", _judge_host_advice),
     (rf"Move host work off the training loop: saves up to (?P<gain>{NUMBER}),.*", _judge_host_advice),
+    (rf"Record call stacks to see what the host does: saves up to (?P<gain>{NUMBER}),.*", _judge_host_advice),
+    (
+        rf"For (?P<time>{NUMBER}) of {BASE}, the GPU is idle in stretches of over a millisecond while the host "
+        r"runs code outside of operators and calls, of which nothing is recorded\.",
+        _judge_sync_time,
+    ),
     (
         rf"For (?P<time>{NUMBER}) of {BASE}, the GPU is idle in many short gaps because the host hasn't launched "
         r"the next kernel yet; the median launched kernel, copy or memset takes .*\.",
@@ -221,6 +227,7 @@ IDLE_RULES: tuple[tuple[str, Check], ...] = (
         rf"(?P<time>{NUMBER}) of {BASE} until the next launch\.",
         _judge_sync_time,
     ),
+    (r"(?:Another rank is|Other ranks are) late in some steps: look at Distributed\.", nothing_else),
     (r"(?:advice: )?No known fix on this rank would save 2% or more\.", nothing_else),
     (r"(?:advice: )?No known fix would save 2% or more\.", _judge_nothing_stands_out),
     (r"(?:advice: )?Nothing stands out: no known fix would save 2% or more\.", _judge_nothing_stands_out),

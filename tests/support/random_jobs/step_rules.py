@@ -249,8 +249,8 @@ STEP_RULES: tuple[tuple[str, Check], ...] = (
     ),
     (
         rf"(?:GPU \d|At least one of \d GPUs) is busy for (?P<share>{SHARE}) of {BASE}"
-        rf"(?:, including (?P<exposed>{NUMBER}) of exposed communication|; (?P<part>{SHARE}) of {BASE} is exposed "
-        r"communication)?\.",
+        rf"(?:, including (?:(?P<exposed>{NUMBER}) of exposed communication)?(?:(?: and )?{NUMBER} of copies "
+        rf"while no kernel runs)?|; (?P<part>{SHARE}) of {BASE} is exposed communication)?\.",
         _judge_busy,
     ),
     (rf"Exposed communication takes (?P<share>{SHARE}) of {BASE}\.", _judge_exposed),

@@ -127,6 +127,13 @@ CLAIMS = [
         beside(Delay("host", 1, us=5000)),
     ),
     Claim(
+        "{who} late in some {noun}s: look at {distributed}.",
+        r"Another rank is late in some steps: look at Distributed\.",
+        beside(Delay("host", 2, us=8000, steps=(3,)), steps=8),
+        "it is the rank itself",
+        beside(Delay("host", 0, us=8000, steps=(3,)), steps=8),
+    ),
+    Claim(
         "{device} idle for {share}, {mainly}while the host {verb}{activity} ({part}).",
         r"GPU 0 is idle for 60% of an average step, mainly while the host is loading data \(5\.98 of 6\.00 ms\)\.",
         steps(f"{LOADER} 0 5980", LATE),

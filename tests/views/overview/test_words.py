@@ -76,6 +76,15 @@ def step(name: str, complete: bool = True, **times: float) -> Step:
             "GPU 0 is busy for 100% of an average step, including 25.0 ns of exposed communication.",
         ),
         (
+            {"kernel": 90, "memcpy": 10},
+            "GPU 0 is busy for 100% of an average step, including 10.0 ns of copies while no kernel runs.",
+        ),
+        (
+            {"kernel": 60, "communication": 20, "memcpy": 20},
+            "GPU 0 is busy for 100% of an average step, including 20.0 ns of exposed communication and 20.0 ns of "
+            "copies while no kernel runs.",
+        ),
+        (
             {"kernel": 1 * MS, "cpu_exec": 900_000, "runtime": 600_000},
             "GPU 0 is idle for 60% of an average step, mainly while the host runs operators (900 µs of 1.50 ms).",
         ),

@@ -29,6 +29,7 @@ from torch_tb_profiler.analyses.overview.finding import (
 from torch_tb_profiler.analyses.overview.gains import estimate_gains, later_steps_ns, measure_gains
 from torch_tb_profiler.analyses.overview.host_calls import copying_calls
 from torch_tb_profiler.analyses.overview.host_rules import (
+    find_exposed_copies,
     find_host_causes,
     find_loading_stalls,
     find_pageable_copies,
@@ -57,6 +58,7 @@ _RULES = (
     find_host_causes,
     find_loading_stalls,
     find_pageable_copies,
+    find_exposed_copies,
     find_pinned_copies,
     find_optimizer_on_cpu,
     find_communication,

@@ -28,6 +28,7 @@ from torch_tb_profiler.analyses.overview.finding import (
 )
 from torch_tb_profiler.analyses.overview.host_calls import copying_calls, synchronizing_calls
 from torch_tb_profiler.analyses.overview.idle import (
+    LONG_STRETCH_NS,
     caused_by_calls,
     device_busy,
     host_late_times,
@@ -42,6 +43,7 @@ from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import (
     times_beyond_one_pass,
 )
 from torch_tb_profiler.analyses.overview.removed_waits import most_saved_without_waits
+from torch_tb_profiler.analyses.schedule.causes import unrecorded_host_times
 from torch_tb_profiler.analyses.schedule.step_spans import mean_saving, most_saved_on_host, recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import (
     UNNAMED_TARGETS,
@@ -258,6 +260,8 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             target = host_time_target(trace, _own_code(trace, finding, synced))
         case "start_up" | "launch_bound":
             target = host_time_target(trace, finding.during)
+        case "unrecorded_code":  # it begins before the device has nothing left to do
+            target = host_time_target(trace, union(finding.during, _unrecorded_around(trace, finding.during)))
         case "synchronization":
             target = _sync_target(trace, finding.rows)
         case "blocking_copies":
@@ -288,6 +292,7 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             | "unfused_attention"
             | "elementwise_chains"
             | "pinned_copies"
+            | "exposed_copies"
             | "contention"
         ):
             target = device_work_target(trace, finding.rows, finding.during)
@@ -298,6 +303,13 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
     if target is None or not (target.host.any() or target.device.any() or target.edges.any()):
         return None
     return target
+
+
+def _unrecorded_around(trace: Trace, during: Intervals) -> Intervals:
+    """Return the stretches of over a millisecond without a record of the host, in which `during` lies."""
+    begin, end = unrecorded_host_times(trace, LONG_STRETCH_NS)
+    touches = covered_time(during, begin, end) > 0
+    return Intervals(begin[touches], end[touches])
 
 
 def _communication_kernels(trace: Trace) -> Int32:

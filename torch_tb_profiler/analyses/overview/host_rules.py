@@ -28,12 +28,13 @@ from torch_tb_profiler.analyses.overview.idle import (
     idle_times,
     late_times_of,
     long_stretches,
+    long_unrecorded_times,
     short_stretches,
 )
 from torch_tb_profiler.analyses.schedule.causes import compiling_times
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds, typical_windows
 from torch_tb_profiler.base.arrays import distinct, median, search_sorted
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.intervals import (
@@ -60,7 +61,7 @@ from torch_tb_profiler.model.kinds import (
 )
 from torch_tb_profiler.model.serving.iterations import serving_iterations
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, distinct_codes, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, distinct_codes, name_mask, rows_mask
 from torch_tb_profiler.model.trainer import loading_per_batch
 
 MIN_LAUNCHES = 20
@@ -77,6 +78,9 @@ MIN_LATE_LAUNCHES = 5
 
 MIN_WAITED_FOR_SHARE = 0.9
 """unless the device waits for this share of all launches: then the steps are just short."""
+
+MIN_LINKED_SHARE = 0.9
+"""Share of the device work whose launch must be recorded for a thread to be known that launches too late."""
 
 MIN_GRADIENT_BYTES = 1024
 """A smaller copy to the host is of a loss or a norm rather than of gradients."""
@@ -95,7 +99,7 @@ def find_host_causes(trace: Trace) -> Iterator[Finding]:
     passes = device_busy(trace)
     for rule in (
         _data_loading, _start_up, _allocator, _synchronization, _blocking_copies,
-        _host_code, _short_code, _launch_bound,
+        _host_code, _short_code, _launch_bound, _unrecorded_code,
     ):  # fmt: skip
         for finding in rule(trace, passes):
             has_own = finding.passes is not NO_INTERVALS
@@ -333,6 +337,30 @@ def _launch_bound(trace: Trace, passes: Intervals) -> Iterator[Finding]:
         yield Finding("launch_bound", during, case=case, value=item, window=_longest_stretch(during))
 
 
+def _typical_ns(trace: Trace) -> int:
+    return total(typical_windows(trace))
+
+
+def _unrecorded_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
+    """Find long idle stretches in which nothing of the host is recorded, and call stacks would show what it does.
+
+    An inference engine may have no request then.
+    """
+    launch, calls = device_launches(trace)[1], rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    if len(rows_of_kind(trace, Kind.PYTHON)) or not len(calls) or not len(rows_of_kind(trace, Kind.CPU_OP)):
+        return
+    if len(launch) < 2 or np.mean(launch >= 0) < MIN_LINKED_SHARE:  # more of the host is missing than call stacks
+        return
+    if not steps(trace).recorded or serving_iterations(trace) is not None:
+        return
+    late, least = long_stretches(subtract(host_late_times(trace), passes)), MIN_GAIN_SHARE * _typical_ns(trace)
+    if total(late) < least:
+        return
+    during = long_stretches(intersect(late, long_unrecorded_times(trace)))
+    if total(during) >= least:
+        yield Finding("unrecorded_code", during, window=_longest_stretch(during))
+
+
 def find_pageable_copies(trace: Trace) -> Iterator[Finding]:
     """Find copies to the device from memory that isn't pinned, while nothing computes."""
     copies = rows_of_kind(trace, Kind.MEMCPY)
@@ -367,6 +395,31 @@ def find_pinned_copies(trace: Trace) -> Iterator[Finding]:
             case=case,
             value=len(rows),
             event=longest,
+        )
+
+
+def find_exposed_copies(trace: Trace) -> Iterator[Finding]:
+    """Find copies between pinned memory and a device on streams of their own, while nothing computes.
+
+    Copies that the host waits for have a rule of their own.
+    """
+    copies = rows_of_kind(trace, Kind.MEMCPY)
+    moved = name_mask(trace.strings, lambda text: ("HtoD" in text or "DtoH" in text) and "Pinned" in text)
+    copies = copies[moved[trace.events.name[copies]]]
+    kernels = rows_of_kind(trace, Kind.KERNEL)
+    computing = distinct_codes(trace.events.thread[kernels[~is_communication_kernel(trace)[kernels]]])
+    copies = copies[~np.isin(trace.events.thread[copies], computing)]
+    copies = copies[~rows_mask(trace, copying_calls(trace).to_host)[copies]]
+    if len(copies):
+        roles = role_intervals(trace)
+        yield Finding(
+            "exposed_copies",
+            event_intervals(trace, copies),
+            union(roles["kernel"], roles["communication"], roles["dataloader"]),
+            copies,
+            on_device=True,
+            value=len(copies),
+            event=int(copies[np.argmax(trace.events.duration[copies])]),
         )
 
 

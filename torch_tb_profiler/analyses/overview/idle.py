@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from torch_tb_profiler.analyses.schedule.causes import Cause
 from torch_tb_profiler.analyses.schedule.gaps import MAX_QUEUE_GAP_NS, device_gaps
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
@@ -62,6 +63,19 @@ def late_times_of(trace: Trace, thread: int) -> Intervals:
         mine = (table.thread == thread) & (table.next >= 0)
         late = union(late, merge(table.begin[mine], table.late_until[mine]))
     return intersect(host_late_times(trace), late)
+
+
+@derived
+def long_unrecorded_times(trace: Trace) -> Intervals:
+    """Return the idle times of over LONG_STRETCH_NS in which the thread that launches next records nothing."""
+    from torch_tb_profiler.analyses.schedule.segments import idle_segments  # few traces need it
+
+    found = NO_INTERVALS
+    for device in distinct_numbers(device_items(trace).device):
+        idle = idle_segments(trace, device)
+        mine = (idle.cause == Cause.UNRECORDED) & (idle.length > LONG_STRETCH_NS)
+        found = union(found, merge(idle.begin[mine], idle.end[mine]))
+    return found
 
 
 @derived

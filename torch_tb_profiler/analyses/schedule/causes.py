@@ -28,6 +28,7 @@ from torch_tb_profiler.model.kinds import (
     rows_of_kind,
 )
 from torch_tb_profiler.model.schedule.compiled import schedule_functions
+from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, distinct_codes, name_mask
 
 
@@ -192,6 +193,19 @@ def thread_states(trace: Trace, thread: int) -> ThreadStates:
             covered &= ~keeps_cause.take(cause)
         cause[covered] = overlay_cause
     return ThreadStates(times, row, cause)
+
+
+def unrecorded_host_times(trace: Trace, min_ns: int) -> Intervals:
+    """Return the times of over `min_ns` in which nothing is recorded on any of the threads that launch work."""
+    found = NO_INTERVALS
+    for thread in distinct_numbers(device_items(trace).thread):
+        if thread == NO_CODE:
+            continue
+        states = thread_states(trace, thread)
+        begin, end = states.times[:-1], states.times[1:]
+        mine = (states.cause[1:-1] == Cause.UNRECORDED) & (end - begin > min_ns)
+        found = union(found, Intervals(begin[mine], end[mine]))
+    return found
 
 
 def split_by_state(trace: Trace, thread: Int32, begin: Int64, end: Int64) -> StateIntervals:

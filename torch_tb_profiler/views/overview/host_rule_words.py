@@ -172,6 +172,15 @@ HOST_RULE_WORDS = {
         f"function that launches nothing and takes 100 µs or more, which costs {COST}",
         "the next launch needs its result: then only making it faster helps.",
     ),
+    ("unrecorded_code", ""): RuleWords(
+        "Record call stacks to see what the host does",
+        "For {time} of {base}, the {device} is idle in stretches of over a millisecond while the host runs code "
+        "outside of operators and calls, of which nothing is recorded.",
+        "idle stretches of over a millisecond in which nothing of the thread that launches next is recorded cost "
+        f"{COST}, and no Python functions are recorded",
+        "you know what runs there: then move it out of the loop, or make it faster.",
+        "torch.profiler.profile(..., with_stack=True)",
+    ),
     ("launch_bound", ""): RuleWords(
         "Reduce launch overhead",
         "For {time} of {base}, the {device} is idle in many short gaps because the host hasn't launched the next "

@@ -111,11 +111,12 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
         recommendations=recommendations,
         no_advice=()
         if recommendations
-        else _nothing_but_waiting(
-            average, waiting, base, waits_for_missing=verdict.reason in ("absent", "missing")
-        )
-        or alone.no_advice
-        or no_advice_sentence(average, None, kind, alone.step_noun),
+        else sentences(
+            _nothing_but_waiting(average, waiting, base, waits_for_missing=verdict.reason in ("absent", "missing"))
+            or alone.no_advice
+            or no_advice_sentence(average, None, kind, alone.step_noun),
+            _late_at_times_sentence(verdict, position, alone.step_noun),
+        ),
         beside=_waiting_and_stragglers(members, verdict, waiting, by_kernels),
         waiting=waiting,
     )
@@ -178,6 +179,19 @@ def _nothing_but_waiting(
     return sentences(
         text("No known fix on this rank would save {share} or more.", share=share),
         text("{waiting}.", waiting=clause) if clause else (),
+    )
+
+
+def _late_at_times_sentence(verdict: StragglerVerdict, position: int, noun: str) -> Text:
+    """Lead to Distributed where other ranks are late in a few steps, so that no advice is about them."""
+    others = {each.member for each in verdict.once} - {position}
+    if not others:
+        return ()
+    return text(
+        "{who} late in some {noun}s: look at {distributed}.",
+        who=agree(len(others), "Another rank is", "Other ranks are"),
+        noun=noun,
+        distributed=Phrase("Distributed", _EVIDENCE),
     )
 
 

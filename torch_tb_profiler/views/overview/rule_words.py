@@ -53,6 +53,14 @@ RULE_WORDS = HOST_RULE_WORDS | {
         "with torch.cuda.stream(copies): batch = batch.to(device, non_blocking=True)\n"
         "torch.cuda.current_stream().wait_stream(copies)  # a step later",
     ),
+    ("exposed_copies", ""): RuleWords(
+        "Start copies earlier, or move less data",
+        "For {time} of {base}, copies between pinned memory and the {device} ({count} in the trace) run on "
+        "streams of their own while nothing computes: kernels beside them are shorter, or they start too late.",
+        "copies between pinned memory and the device, on streams that don't compute and while no kernel runs, "
+        f"cost {COST}",
+        "all that could run meanwhile needs what is copied.",
+    ),
     ("pinned_copies", "offload"): RuleWords(
         "Overlap the copies of the offloaded optimizer",
         "For {time} of {base}, parameters that an optimizer on the CPU has updated come back from pinned memory "

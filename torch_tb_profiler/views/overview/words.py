@@ -71,6 +71,9 @@ EXPOSED_HEADLINE_SHARE = 0.25
 _MIN_EXPOSED_SHARE = 0.01
 """Exposed communication below this share of the time isn't mentioned."""
 
+_MIN_COPIES_SHARE = 0.1
+"""Copies while no kernel runs below this share of the busy time aren't mentioned."""
+
 MIN_IDLE_SHARE = 0.1
 """A device that is idle for less than this share of the step counts as busy."""
 
@@ -146,7 +149,7 @@ def step_sentence(
             "{device} busy for {share}{communication}{mfu}.",
             device=_busy_subject(kind, ids),
             share=share,
-            communication=_exposed_clause(times["communication"], busy),
+            communication=_exposed_clause(times["communication"], times["memcpy"], busy),
             mfu=_mfu_clause(hardware),
         )
     most = f"at most {format_ratio(idle / total, 'up')}" if copies_missing else format_ratio(idle / total)
@@ -220,11 +223,14 @@ def _part_of(part: float, total: float) -> str:
     return f"{number if unit == total_unit else texts[0]} of {texts[1]}"
 
 
-def _exposed_clause(communication: float, busy: float) -> str:
-    """Return how much of the busy time is exposed communication, which may be waiting for other ranks."""
-    if communication < _MIN_EXPOSED_SHARE * busy:
-        return ""
-    return f", including {format_duration(communication)} of exposed communication"
+def _exposed_clause(communication: float, copies: float, busy: float) -> str:
+    """Return how much of the busy time is exposed communication, which may be waiting, and how much are copies."""
+    parts = []
+    if communication >= _MIN_EXPOSED_SHARE * busy:
+        parts.append(f"{format_duration(communication)} of exposed communication")
+    if copies >= _MIN_COPIES_SHARE * busy:
+        parts.append(f"{format_duration(copies)} of copies while no kernel runs")
+    return f", including {' and '.join(parts)}" if parts else ""
 
 
 def _mfu_clause(hardware: HardwareUse | None) -> Text:
