@@ -11,6 +11,7 @@ from tests.support.random_jobs.judge import judge_sentence, missed_causes
 from tests.support.random_jobs.plan import JobPlan
 from tests.support.random_jobs.rules import Context
 from tests.support.random_jobs.truth import JobTruth
+from tests.support.random_jobs.variants import draw_job
 from tests.support.simulation.simulator import (
     Action,
     Call,
@@ -46,6 +47,33 @@ def test_a_planted_odd_step_is_left_out_once_of_what_stalls_cost(cost: str, is_t
     truth = truth_of(ddp(4, 2), stalls, steps=6, odd=(0, 270_000.0))
     sentence = f"Rank 1 costs the others most: {cost} per step."
     assert (judge_sentence(sentence, Context(truth, 0)) is None) == is_true
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "is_true"),
+    [
+        ("3.00 ms", "4.50 ms", True),
+        ("3.00 ms", "6.50 ms", False),
+        ("1.50 ms", "4.50 ms", False),
+        ("4.50 ms", None, True),
+    ],
+)
+def test_ranks_that_take_turns_are_late_by_chance_and_by_what_is_planned(
+    least: str, most: str | None, is_true: bool
+) -> None:
+    """They are late by 3 ms and 4.5 ms."""
+    late = [Delay("host", step % 2, us=4500.0 if step else 3000.0, steps=(step,)) for step in range(5)]
+    said = f"Ranks take turns being late: in 5 of 5 steps, one of 2 is late by {least}"
+    said += f" to {most}." if most else "."
+    assert (judge_sentence(said, Context(truth_of(ddp(2, 1), late), 0)) is None) == is_true
+
+
+def test_chance_makes_ranks_later_than_is_planned() -> None:
+    """In one step a rank is planned to be late by 2.9 ms, of steps of 38 ms that vary by 2%."""
+    truth = JobTruth.of(draw_job(49093))
+    planned = max(truth.plan.lateness(each) for each in truth.plan.late_at_times)
+    assert truth.lateness(1, 5) > 1.2 * planned
+    assert truth.lateness(1, 5) == -truth.lateness(0, 5)
 
 
 @pytest.mark.parametrize(("programs", "is_found"), [(pipeline(3), True), (ddp(3), False)])

@@ -144,11 +144,22 @@ def _judge_even_split(match: re.Match[str], context: Context) -> str | None:
 
 
 def _judge_in_turn(match: re.Match[str], context: Context) -> str | None:
-    plan = context.plan
-    times = [plan.lateness(each) for each in plan.late_at_times]
-    if not times or int(match["ranks"]) > len(times):
+    """Check by how much the latest rank of a step is late: by what is planned, and more or less by chance."""
+    plan, truth = context.plan, context.truth
+    if not plan.late_at_times or int(match["ranks"]) > len(plan.late_at_times):
         return f"late at times are {plan.late_at_times}"
-    return context.at_least(us(match["most"] or match["least"]), max(times), "the lateness")
+    latest = [
+        max(truth.lateness(rank, step) for rank in plan.present)
+        for step in range(truth.steps)
+        if step not in truth.planted_odd
+    ]
+    said = [us(match[each]) for each in ("least", "most") if match[each]]
+    wrong = [
+        reasons
+        for time in said
+        if all(reasons := [context.close(time, true, "the lateness of a step") for true in latest])
+    ]
+    return wrong[0][0] if wrong else None
 
 
 def _judge_late_once(match: re.Match[str], context: Context) -> str | None:
@@ -162,7 +173,8 @@ def _judge_late_once(match: re.Match[str], context: Context) -> str | None:
         cause.kernel if cause.kind == "larger" else WORK_NAMES[cause.kind], match["name"]
     ):
         return f"it is {cause.kind}"
-    return context.at_least(us(match["most"]), plan.lateness(cause), "the lateness")
+    latest = max(context.truth.lateness(rank, step) for step in steps)
+    return context.at_least(us(match["most"]), latest, "the lateness")
 
 
 def _judge_also_late(match: re.Match[str], context: Context) -> str | None:

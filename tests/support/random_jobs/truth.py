@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -340,6 +341,26 @@ class JobTruth:
         """Return the time of a typical step that a rank is in a collective but neither computes nor moves data."""
         others = self._computation(rank) + self._copies(rank) + self._transfers(rank)
         return self._exclusive(self._collectives(rank), others, rank, odd)
+
+    def lateness(self, rank: int, step: int) -> float:
+        """Return the µs that a rank works longer in a step than the median of the others, by chance or planned."""
+        return self._works[rank][step] - statistics.median(
+            works[step] for other, works in enumerate(self._works) if other != rank
+        )
+
+    @cached_property
+    def _works(self) -> list[list[float]]:
+        """The µs of each step of each rank whose collectives take no time and wait for nobody."""
+        simulation = self.plan.simulation
+        programs = [
+            [
+                replace(each, ranks=(rank,), us=0.0) if isinstance(each, Collective) else each
+                for each in simulation.programs[rank]
+            ]
+            for rank in range(self.plan.ranks)
+        ]
+        job = replace(simulation, programs=programs, _ends={}, _arrived={}).run()
+        return [[span.end - span.start for span in spans if span.kind == "step"] for spans in job.spans]
 
     def waited_for(self, late: int) -> float:
         """Return the longest time per step that a rank waits in collectives at which this one arrives last."""

@@ -19,6 +19,8 @@ from tests.support.simulation.simulator import (
     Simulation,
     ddp,
     fsdp,
+    on_two_devices,
+    pipeline,
     tensor_and_data_parallel,
 )
 from tests.support.traces import read_bytes
@@ -62,6 +64,19 @@ def test_a_missing_rank_is_a_suspect_when_the_others_wait_together() -> None:
     )
     assert plain(payload.explanation).endswith(COUNT)
     assert (payload.compared_count, payload.expected_count) == (3, 4)
+
+
+@pytest.mark.parametrize("missing", [0, 2])
+def test_a_device_waits_for_a_missing_rank_although_another_one_of_its_process_computes(missing: int) -> None:
+    """What one device computes while the other waits for messages is no exposed communication, but is a wait."""
+    programs = [on_two_devices(each, 1.0, waits=False) for each in pipeline(3)]
+    simulation = job(Delay("device", missing, factor=1.9), programs=programs)
+    found = [rank for rank in range(3) if rank != missing]
+    match = re.match(
+        rf"Rank {missing} may be the straggler, .* the 2 ranks found spend up to (.+) ms per step",
+        plain(distributed_payload(simulation.run(), found).headline),
+    )
+    assert match is not None and float(match[1]) >= simulation.cost_us() / 1000
 
 
 def test_waits_outside_of_steps_are_no_waits_of_typical_steps() -> None:

@@ -85,8 +85,9 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     sets        sets of ranks: those of each host, and those that work longest beyond the typical time
     earliest    float64[ranks]  ns per step that each rank would be done earlier at most without lateness: of any
                 rank or set that was replayed, or of all together
-    at_times    ns per step that ranks cost together in those steps in which they are late: half of them in one
-                step and the other half in the next are balanced on average, and yet they wait
+    earlier_at_times  float64[ranks]  ns per step that each would be done earlier if no rank were late in those
+                steps in which it is: half of them in one step and the other half in the next are balanced on
+                average, and yet they wait
     even_split  ns per step that the same work would save if it were spread evenly over the ranks
     slow_links  ranks whose collectives transfer more slowly than the same ones of other ranks
     absent      what ranks without a trace cost at least
@@ -99,7 +100,7 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     longer: Float64
     sets: tuple[Suspect, ...]
     earliest: Float64
-    at_times: float
+    earlier_at_times: Float64
     even_split: float
     slow_links: tuple[Suspect, ...]
     absent: Suspect
@@ -110,12 +111,21 @@ class StragglerCosts(msgspec.Struct, frozen=True):
 
     @property
     def imbalance(self) -> float:
-        """Return the ns per step that all differences between the ranks cost."""
-        return self.imbalance_of_others(())
+        """Return the ns per step that all differences between the ranks cost, on average or at times."""
+        return max(self.imbalance_of_others(()), self.at_times)
+
+    @property
+    def at_times(self) -> float:
+        """Return the ns per step that ranks cost together in those steps in which they are late."""
+        return self.at_times_of_others(())
 
     def imbalance_of_others(self, members: Sequence[int]) -> float:
-        """Return the ns per step that all differences between the ranks cost those that aren't `members`."""
+        """Return the ns per step that differences on average cost those that aren't `members`."""
         return _cost_to_others(self.earliest, members)
+
+    def at_times_of_others(self, members: Sequence[int]) -> float:
+        """Return the ns per step that lateness in some steps costs those that aren't `members`."""
+        return _cost_to_others(self.earlier_at_times, members)
 
 
 def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit) -> StragglerCosts:
@@ -144,10 +154,10 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     saving[_in_odd_steps(job, matching, split)] = 0
     never_late = without_lateness_at_times(job, all_work)
     network = replayed_job()
-    savings = start_beside(lambda: (_saving(network, never_late), _saving(network, even_split(job, work))))
+    savings = start_beside(lambda: (_savings(network, never_late), _savings(network, even_split(job, work))))
     result = network.replay(ReplayScenarios(typical, saving), work)
-    at_times, even = savings()
     steps = _median_typical_steps(job)
+    earlier_at_times, even = (each / steps for each in savings())
     earlier = result.earlier / steps
     by_rank = np.zeros(ranks)
     by_rank[replayed] = [
@@ -161,8 +171,8 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
             for column, (members, host) in enumerate(sets, len(replayed))
         ),
         earliest=earlier[:, : len(groups)].max(axis=1, initial=0.0),
-        at_times=at_times / steps,
-        even_split=even / steps,
+        earlier_at_times=earlier_at_times,
+        even_split=_cost_to_others(even, ()),
         slow_links=tuple(
             _limit_link(
                 each,
@@ -215,10 +225,9 @@ def _excess_by_rank(member: Int32, work: WorkWindows, ranks: int) -> tuple[Int64
     return net, sums_by_number(member, np.maximum(excess, 0, out=excess), ranks)
 
 
-def _saving(network: JobReplay, work: WorkWindows) -> float:
-    """Return the ns that the job would be done earlier if all ranks worked as long as is typical of them."""
-    result = network.replay(ReplayScenarios(np.ones((network.ranks, 1), np.bool_)), work)
-    return max(float(result.earlier.max(initial=0.0)), 0.0)
+def _savings(network: JobReplay, work: WorkWindows) -> Int64:
+    """Return int64[ranks], the ns that each would be done earlier if all worked as long as is typical of them."""
+    return network.replay(ReplayScenarios(np.ones((network.ranks, 1), np.bool_)), work).earlier[:, 0]
 
 
 def _cost_to_others(earlier: Float64, members: Sequence[int]) -> float:

@@ -61,6 +61,9 @@ def _exceeds_jitter(job: DistributedJob, work: WorkWindows, members: Sequence[in
     The variation is from step to step or, with one step, from window to window. Deviations are shares of the work
     (the typical work, or that of these ranks if it is longer in most steps), as longer windows vary more. Windows
     shorter than the mean, which may vary by many times their length, count as one of mean length.
+
+    Where windows are longer in some steps, as after an evaluation, additional work of a rank takes as long as in
+    the others, and what a slower device adds is as large a share: what varies less is the variation.
     """
     mine = windows_of_ranks(job, work, members)
     mine = mine[(work.slack[mine] == 0) & typical_job_steps(job)[job.table.step[work.rows[mine]]]]
@@ -71,19 +74,28 @@ def _exceeds_jitter(job: DistributedJob, work: WorkWindows, members: Sequence[in
     base = np.maximum(work.typical[mine], work.typical[mine].mean()) if len(mine) else np.zeros(0)
     if steps > 1:
         base = np.maximum(base, _group_medians(work.work[mine], place.which))
-    share = excess / np.maximum(base, 1.0)
+    base = np.maximum(base, 1.0)
     which = place.which if steps > 1 else np.zeros(len(mine), np.int64)
-    deviation = np.abs(share - _group_medians(share, which))
-    if steps > 1 and steps % 2:  # the median of an odd number of shares is one of them and has no deviation
-        order = np.lexsort((deviation, which))
-        first = np.diff(which[order], prepend=-1) != 0
-        deviation = deviation[order[~first]]
-    if len(deviation) == 0:
+    deviations = [excess / base - _group_medians(excess / base, which)]
+    if steps > 1:
+        deviations.append((excess - _group_medians(excess, which)) / base)
+    left = [_without_medians(np.abs(each), which, steps) for each in deviations]
+    if len(left[0]) == 0:
         return True
-    sigma = _MAD_TO_SIGMA * median(deviation) * np.sqrt(steps / max(steps - 1, 1))
+    sigma = _MAD_TO_SIGMA * min(median(each) for each in left) * np.sqrt(steps / max(steps - 1, 1))
     noise = sigma * float(np.sqrt((base**2).sum()))
-    freedom = len(deviation) * (steps - 1) // steps if steps > 1 else len(deviation) - 1
+    freedom = len(left[0]) * (steps - 1) // steps if steps > 1 else len(left[0]) - 1
     return bool(excess.sum() > _T_QUANTILES[min(max(freedom, 1), len(_T_QUANTILES)) - 1] * noise)
+
+
+def _without_medians(deviation: Float64, which: Int64, steps: int) -> Float64:
+    """Return the deviations without one of each group where the median of an odd number is one of them."""
+    if steps == 1 or steps % 2 == 0:
+        return deviation
+    order = np.lexsort((deviation, which))
+    first = np.diff(which[order], prepend=-1) != 0
+    left: Float64 = deviation[order[~first]]
+    return left
 
 
 def _group_medians(values: npt.NDArray[Any], which: Int64) -> Float64:

@@ -33,21 +33,33 @@ def find_suspect(comparison: RankComparison, costs: StragglerCosts) -> Suspect |
         if link.cost >= min_cost and 2 * len(link.members) <= len(comparison.sources)
     ]
     work = longest_working(costs, min_cost)
-    significant = work is not None and is_significant(comparison.job, costs.work, work.members)
+    if work is not None and (
+        not causes_most_at_times(costs, work)
+        or not recurs(comparison, costs, work)
+        or not is_significant(comparison.job, costs.work, work.members)
+    ):
+        work = None
     suspects = [
-        *([work] if work and significant and recurs(comparison, costs, work) else []),
+        *([work] if work is not None else []),
         *links,
         *([costs.absent] if costs.absent.cost >= min_cost else []),
     ]
     return max(suspects, key=lambda suspect: suspect.cost, default=None)
 
 
+def find_possible(comparison: RankComparison, costs: StragglerCosts, min_cost: float) -> Suspect | None:
+    """Return the ranks that work longer in most steps, if that may be chance."""
+    work = longest_working(costs, min_cost)
+    if work is None or not recurs(comparison, costs, work):
+        return None
+    return None if is_significant(comparison.job, costs.work, work.members) else work
+
+
 def longest_working(costs: StragglerCosts, min_cost: float) -> Suspect | None:
     """Return the fewest ranks that cause most of what the differences between the ranks cost the others.
 
     What a late rank costs itself isn't part of that: where the others wait for a missing rank, which it may hold
-    up, it would be done far earlier than they.
-    """
+    up, it would be done far earlier than they."""
     first = int(costs.by_rank.argmax())
     single = Suspect((first,), float(costs.by_rank[first]))
     hosts = sorted((suspect for suspect in costs.sets if suspect.host), key=lambda suspect: -suspect.cost)
@@ -57,6 +69,15 @@ def longest_working(costs: StragglerCosts, min_cost: float) -> Suspect | None:
         return suspect.cost >= MAJORITY_COST_SHARE * costs.imbalance_of_others(suspect.members)
 
     return next((each for each in candidates if each.cost >= min_cost and causes_most(each)), None)
+
+
+def causes_most_at_times(costs: StragglerCosts, suspect: Suspect) -> bool:
+    """Return whether a suspect causes most of what lateness in some steps costs the others.
+
+    What most ranks do at once in some steps is typical there, but a rank that waits for them then, and is late in
+    the other steps, doesn't cause most of the loss.
+    """
+    return suspect.cost >= MAJORITY_COST_SHARE * costs.at_times_of_others(suspect.members)
 
 
 def recurs(comparison: RankComparison, costs: StragglerCosts, suspect: Suspect) -> bool:
@@ -90,11 +111,14 @@ def limit_cost(
 
 
 def uncompared_times(comparison: RankComparison) -> Float64:
-    """Return float64[ranks]: ns per step that each spends in operations that no other compared rank has."""
+    """Return float64[ranks]: ns per step that each waits at most in operations that no other compared rank has.
+
+    A device may wait while another one of its process computes, so that the time isn't exposed.
+    """
     table, rows = comparison.job.table, np.flatnonzero(~comparison.split.compared & has_own_time(comparison.job))
     counts = [max(len(source.summary.steps), 1) for source in comparison.sources]
-    exposed = np.bincount(table.member[rows], np.maximum(table.exposed[rows], 0), len(counts))
-    times: Float64 = exposed / np.array(counts)
+    waiting = np.maximum(table.exposed[rows], np.minimum(table.stall[rows], table.latency[rows]))
+    times: Float64 = np.bincount(table.member[rows], np.maximum(waiting, 0), len(counts)) / np.array(counts)
     return times
 
 

@@ -28,13 +28,13 @@ from torch_tb_profiler.analyses.distributed.late_once import (
 from torch_tb_profiler.analyses.distributed.steps import UnderusedRank, find_underused_rank
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler, StragglerActivity
 from torch_tb_profiler.analyses.distributed.suspects import (
+    causes_most_at_times,
+    find_possible,
     find_suspect,
     limit_cost,
-    longest_working,
     mean_step_duration,
     min_notable_cost,
     passes_messages,
-    recurs,
     uncompared_times,
 )
 from torch_tb_profiler.analyses.distributed.totals import WorkerTotal
@@ -61,8 +61,8 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     """Which ranks keep the others waiting.
 
     kind     straggler: `ranks` keep the others waiting, most cost first; uncertain: `possible` may, which would
-             matter; balanced: no rank stands out; uneven: none is a straggler, but they differ in their work, one
-             is late at times, or one computes less; unknown
+             matter more than what others cost at times; balanced: no rank stands out; uneven: none is a straggler,
+             but they differ in their work, one is late at times, or one computes less; unknown
     reason   why it is unknown: no rank, a single one, no collective matched, the late rank is absent, too few of
              the job's ranks are present, it is not recorded who communicates with whom, or ranks that are missing
              may be late
@@ -74,7 +74,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     slower_devices  if neither explains `imbalance`: the ranks, too many to be stragglers, whose devices are
                slower; also without `imbalance` where ranks pass messages on, whose cost the replay can't tell,
                where the verdict is unknown, and where more than `ranks` have slower devices, which explain them
-    possible   the ranks that would be named if their lateness did not vary so much that it may be chance
+    possible   the ranks that work longer in most steps, if that varies so much that it may be chance
     imbalance  if uneven: ns per step that the differences between all ranks cost, with no few ranks causing most
              of it, or with `possible` ones that may do so by chance, or with `once` if that isn't most of it; None
              if that is not worth naming
@@ -244,29 +244,30 @@ def _find_differences(
     """Find who is late once, in turn, or perhaps by chance, and what the differences between all ranks cost."""
     step_ns = mean_step_duration(comparison)
     once = find_late_once(comparison.job, costs.all_work, step_ns, suspect.members if suspect else ())
-    possible = None if suspect else longest_working(costs, min_cost)
-    if possible is not None and not recurs(comparison, costs, possible):
-        possible = None
-    all_differences = max(costs.imbalance, costs.at_times)
+    possible = None if suspect else find_possible(comparison, costs, min_cost)
     in_turn = None
-    if suspect is None and all_differences >= min_cost:
+    if suspect is None and costs.imbalance >= min_cost:
         in_turn = find_late_in_turn(comparison.job, costs.all_work, step_ns, activities)
     if in_turn is not None:
         # One of two ranks that take turns is late in half of the steps, so it may be the costliest by chance.
         once, possible = (), None
-    uncertain = possible is not None and possible.cost >= UNCERTAIN_COST_SHARE * step_ns
+    uncertain = (
+        possible is not None
+        and possible.cost >= UNCERTAIN_COST_SHARE * step_ns
+        and causes_most_at_times(costs, possible)
+    )
     balanced = suspect is None and possible is None
     uneven, imbalance = None, None
     if in_turn is not None:
-        imbalance = all_differences
+        imbalance = costs.imbalance
     elif balanced and not once:
         uneven = find_uneven_work(comparison.job) if costs.even_split >= min_cost else None
         # What one rank does on its host can't be given to another, so only work of the devices is split.
-        imbalance = all_differences if uneven is None else costs.even_split
+        imbalance = costs.imbalance if uneven is None else costs.even_split
         imbalance = imbalance if imbalance >= min_cost else None
     elif not (suspect or uncertain or once) and costs.at_times >= min_cost:
         # What it costs that others are late where this one isn't is no chance, even if it may be that this one is.
-        imbalance = all_differences
+        imbalance = costs.imbalance
     return _Differences(once, possible, uncertain, balanced, in_turn, uneven, imbalance)
 
 
@@ -279,10 +280,9 @@ def _imbalance_beside(
     costs: StragglerCosts, costliest: Straggler | None, once: Sequence[LateOnce], min_cost: float
 ) -> float | None:
     """Return what all differences cost, or None if ranks that are late once cost nearly all of it."""
-    everything = max(costs.imbalance, costs.at_times)
     is_late = costliest is not None and any(each.member == costliest.member for each in once)
     alone = costliest.cost if costliest is not None and is_late else 0.0
-    return everything if everything - alone >= min_cost else None
+    return costs.imbalance if costs.imbalance - alone >= min_cost else None
 
 
 def _find_leading(costs: StragglerCosts, imbalance: float) -> Suspect | None:
