@@ -141,3 +141,22 @@ def test_memory_is_freed_only_after_a_collective_so_faster_kernels_save_less(sav
     ]
     sentence = f"Kernels twice as fast would save at most {saved}."
     assert (judge_sentence(sentence, Context(truth_of([program] * 2, ()), 0)) is None) == is_true
+
+
+@pytest.mark.parametrize(("late", "is_true"), [(0, True), (1, False)])
+def test_ranks_that_are_found_are_balanced_although_a_missing_one_is_late(late: int, is_true: bool) -> None:
+    truth = truth_of(ddp(4), [Delay("host", late, us=12_000.0, steps=(3,))], present=(1, 2, 3))
+    sentence = "The 3 ranks found are balanced; no straggler among them."
+    assert (judge_sentence(sentence, Context(truth, 2)) is None) == is_true
+
+
+@pytest.mark.parametrize(("step", "is_found"), [(4, True), (3, False)])
+@pytest.mark.parametrize("late", [0, 1])
+def test_of_a_missing_rank_that_is_late_once_only_the_odd_step_can_be_found(
+    late: int, step: int, is_found: bool
+) -> None:
+    truth = truth_of(ddp(4), [Delay("host", late, us=12_000.0, steps=(3,))], present=(1, 2, 3))
+    said = (
+        f"Step {step} takes 11.8 ms more than a typical step (18.1 ms), mostly in NCCL AllReduce Sum f32 RING LL."
+    )
+    assert (not [*missed_causes(truth, said)]) == (is_found and late == 0)

@@ -210,6 +210,12 @@ def missed_causes(truth: JobTruth, said: str) -> Iterator[str]:
         unseen = rank in plan.missing or truth.waited_for(rank) < NOTABLE_SHARE * truth.step
         hidden = plan.missing and (unseen or plan.late_at_times)
         suspected = hidden and re.search(r"may be (?:the )?straggler|straggler's trace is missing", said)
+        if rank in plan.missing and cause.steps is not None:
+            # It isn't late in a typical step: the others show only that they communicate longer in the odd one.
+            odd = "|".join(str(step + 1) for step in cause.steps)
+            suspected = suspected or re.search(
+                rf"Steps? [\d, and]*\b(?:{odd})\b[\d, and]* takes? .{{,90}} mostly in NCCL", said
+            )
         if plan.kind in ("half", "in turn", "stall", "checkpoint"):
             named = named or re.search(
                 "Ranks take turns being late|differences between the ranks cost|work is uneven", said

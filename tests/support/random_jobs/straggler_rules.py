@@ -69,6 +69,8 @@ def _judge_no_small_group(match: re.Match[str], context: Context) -> str | None:
 
 def _judge_balanced(match: re.Match[str], context: Context) -> str | None:
     plan = context.plan
+    if "among them" in match[0] and not {each.rank for each in plan.causes} & {*plan.present}:
+        return None  # a missing rank is late; that those found are balanced doesn't say that it isn't
     if context.truth.cause_cost < 1.2 * NOTABLE_SHARE * context.truth.step or not (
         plan.late or plan.late_at_times
     ):
