@@ -25,10 +25,9 @@ class Measurement:
 
 def run(command: Sequence[str]) -> Measurement:
     """Run to its end; RuntimeError with what it wrote if it fails."""
-    # As after an installation, modules are compiled once, whatever this environment or checkout says.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environment["PYTHONPYCACHEPREFIX"] = str(_BYTECODE)
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, env=environment_after_installation(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     done = threading.Event()
     peaks = [0.0]
 
@@ -44,6 +43,12 @@ def run(command: Sequence[str]) -> Measurement:
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{err}")
     return Measurement(json.loads(out.splitlines()[-1]), max(peaks))
+
+
+def environment_after_installation() -> dict[str, str]:
+    """Return this process's environment, in which modules are compiled once, whatever it or the checkout says."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**environment, "PYTHONPYCACHEPREFIX": str(_BYTECODE)}
 
 
 def _tree(pid: int) -> list[int]:

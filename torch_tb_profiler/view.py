@@ -206,7 +206,8 @@ class TraceView(_View[P, R], frozen=True):
              answers a server prefetches
     columns  for such a view: the tables that its other answers need, cached with the first answers
     filters  for a view with a cached answer: parameters that need tables of their own, so that the first answer
-             with them takes longest; a server derives these tables after the tab was opened
+             with them takes longest. A server prefetches these answers, too, and derives the tables after the
+             tab was opened
     previews whether it answers what can be shown of a file while that is being read
     captures whether its parameter `capture` names another run, whose graph captures are added to the trace
     """

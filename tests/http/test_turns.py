@@ -6,10 +6,12 @@ import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from werkzeug.serving import make_server
 from werkzeug.test import Client
 
 from tests.support.page import draw_training
@@ -20,6 +22,7 @@ from torch_tb_profiler.http.turns import is_abandoned
 from torch_tb_profiler.session import Root, Session
 
 KEY = ("/view/operators", "run", None, None)
+SEARCH_KEY = ("/view/trace/search", "run", None, None)
 
 
 @pytest.fixture
@@ -68,6 +71,49 @@ def test_a_filter_that_was_typed_on_is_not_computed(session: Session, monkeypatc
     for here, there in pairs:
         here.close()
         there.close()
+
+
+def test_of_a_name_that_is_typed_a_server_finds_the_first_letter_and_the_whole(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page aborts the search before when another letter is typed; only one that had begun is computed."""
+    app = App(session)
+    computed: list[str] = []
+    started, go_on = Event(), Event()
+    answer = session.view
+
+    def slow_view(slug: str, run: str, worker: str, span: str, params: dict[str, str]) -> Any:
+        computed.append(params["query"])
+        started.set()
+        assert go_on.wait(PATIENCE)
+        return answer(slug, run, worker, span, params)
+
+    monkeypatch.setattr(session, "view", slow_view)
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    typed = ["aten::mm"[:length] for length in range(1, 9)]
+    connection = _send_search(server.port, typed[0])
+    assert started.wait(PATIENCE)
+    for count, query in enumerate(typed[1:], 2):
+        before, connection = connection, _send_search(server.port, query)
+        until(lambda: app._turns.count(SEARCH_KEY), lambda waiting, count=count: waiting == count)
+        before.close()
+    go_on.set()
+    with connection, connection.makefile("rb") as reply:
+        assert reply.readline().split()[1] == b"200"
+    until(lambda: app._turns.count(SEARCH_KEY) == 0)
+    server.shutdown()
+    thread.join()
+    server.server_close()
+    assert computed == [typed[0], typed[-1]]
+
+
+def _send_search(port: int, query: str) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port))
+    path = f"/view/trace/search?run=run&query={quote(query)}"
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: here.test\r\n\r\n".encode())
+    return connection
 
 
 def test_a_client_that_waits_is_not_taken_for_gone() -> None:

@@ -24,7 +24,7 @@ from torch_tb_profiler.session import FileState, Root, Session, jobs
 from torch_tb_profiler.session.answers import Answer
 from torch_tb_profiler.session.answers.answers import Preparation
 from torch_tb_profiler.session.cache.entries import encode_json, entry_key
-from torch_tb_profiler.view import TraceView
+from torch_tb_profiler.view import TraceView, parse_params
 from torch_tb_profiler.views import find_view
 
 SLUGS = ("overview", "operators", "kernels", "trace")
@@ -220,6 +220,19 @@ def test_an_answer_that_a_worker_is_building_is_not_built_twice(serving: Serving
     assert session.view("overview", worker="one").state.state == "ready"
 
 
+@pytest.mark.parametrize(("slug", "params"), [("operators", {"phase": "backward"}), ("trace", {"python": "true"})])
+def test_a_filter_that_takes_long_is_prefetched(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch, slug: str, params: dict[str, str]
+) -> None:
+    session, queue, _ = serving
+    prefetch_all(session, queue)
+    trace, view = session.trace(worker="one")[1], find_view(slug)
+    assert trace is not None and isinstance(view, TraceView)
+    built = encode_json(view.build(trace, parse_params(view.params, params)))
+    monkeypatch.setattr(session._files, "open", lambda *_: pytest.fail("the answer was built again"))
+    assert session.view(slug, worker="one", params=params).payload == built
+
+
 def test_a_zoom_of_a_cached_timeline_takes_its_lanes_from_the_cache(
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,7 +244,7 @@ def test_a_zoom_of_a_cached_timeline_takes_its_lanes_from_the_cache(
     trace = session.trace(worker="one")[1]
     assert trace is not None
     expected = encode_json(view.build(replace(trace, _memo=Memo()), view.params(0, 7000, 64)))
-    monkeypatch.setattr(lanes, "_arrange", lambda *_: pytest.fail("the lanes were derived again"))
+    monkeypatch.setattr(lanes, "_lane_order", lambda *_: pytest.fail("the lanes were derived again"))
     counters: Any = find_view("trace/counters")
     counted = encode_json(counters.build(replace(trace, _memo=Memo()), counters.params(0, 7000, 64)))
     assert session.view("trace/tile", worker="one", params=window).payload == expected

@@ -35,16 +35,16 @@ def release_memory() -> None:
         global _is_recycling
         if _is_recycling:
             _is_recycling = False
-            recycle_small_arrays(_UNTRIMMED_BYTES)
+            recycle_arrays(_LARGE_ARRAY_BYTES, _UNTRIMMED_BYTES)
 
 
-def recycle_small_arrays(retained_bytes: int = 1 << 26) -> None:
-    """Keep freed arrays in this process for the next ones, except for large ones (glibc).
+def recycle_arrays(large_bytes: int = 1 << 26, retained_bytes: int = 1 << 28) -> None:
+    """Keep freed arrays in this process for the next ones, except for those of `large_bytes` and more (glibc).
 
     It keeps about `retained_bytes` at most. Nothing changes in a process that recycles all memory.
     """
     if not _is_recycling and sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
-        libc.mallopt(_M_MMAP_THRESHOLD, _LARGE_ARRAY_BYTES)
+        libc.mallopt(_M_MMAP_THRESHOLD, large_bytes)
         libc.mallopt(_M_TRIM_THRESHOLD, retained_bytes)
 
 

@@ -63,8 +63,8 @@ def operators(trace: Trace) -> Operators:
     nodes = tree.rows[event_kinds(trace)[tree.rows] == Kind.CPU_OP]
     nodes = nodes[_depth_order(tree.depth[nodes])]
     node_owner = _merge_targets(trace, nodes, around)
-    calls = nodes[(node_owner[nodes] == nodes) & operator_name_mask(trace)[trace.events.name[nodes]]]
-    rows = np.sort(calls)
+    unmerged = nodes[node_owner.take(nodes) == nodes]
+    rows = np.sort(unmerged[operator_name_mask(trace).take(trace.events.name.take(unmerged))])
     position = np.full(len(trace) + 1, NO_CODE, np.int32)
     position[rows] = np.arange(len(rows), dtype=np.int32)
     owner = _owners(trace, around, node_owner, position)
@@ -74,8 +74,7 @@ def operators(trace: Trace) -> Operators:
         return end - start
 
     host_total = lengths(rows)
-    children = nodes[node_owner[nodes] == nodes]
-    nested_time = _sums(len(rows), _enclosing_positions(owner, around, children), lengths(children))
+    nested_time = _sums(len(rows), _enclosing_positions(owner, around, unmerged), lengths(unmerged))
     api_calls = _outermost_calls(trace, tree.parent)
     nested_time += _sums(len(rows), owner[api_calls], lengths(api_calls))
 
@@ -84,8 +83,8 @@ def operators(trace: Trace) -> Operators:
     launched_by, parents = owner[work], _enclosing_positions(owner, around, rows)
     work_time = lengths(work)
     self_times = [
-        _sums(len(rows), launched_by[which], work_time[which])
-        for which in (uses == uses, uses == TC_YES, uses == TC_UNKNOWN)
+        _sums(len(rows), launched_by, work_time if which is None else np.where(which, work_time, 0))
+        for which in (None, uses == TC_YES, uses == TC_UNKNOWN)
     ]
     levels = _nesting_levels(parents, tree.depth[rows])
     totals = [_sum_levels(values, levels) for values in self_times]
@@ -126,29 +125,32 @@ def operator_name_mask(trace: Trace) -> Bool:
 
 def _merge_targets(trace: Trace, nodes: Int32, around: Int32) -> Int32:
     """Return the node that each node is merged into (usually itself), int32[n + 1]; nodes ordered by depth."""
-    above, names = around[nodes], trace.events.name
-    children = np.bincount(above[above >= 0], minlength=len(trace))
-    duplicate = (above >= 0) & (names[above] == names[nodes]) & (children[above] == 1)
+    above, names = around.take(nodes), trace.events.name
     owner = np.full(len(trace) + 1, NO_CODE, np.int32)
     owner[nodes] = nodes
-    for row, outer in zip(nodes[duplicate].tolist(), above[duplicate].tolist(), strict=True):
-        owner[row] = owner[outer]  # outer nodes come first, so chains resolve
+    named_alike = np.flatnonzero((names.take(above) == names.take(nodes)) & (above >= 0))
+    if len(named_alike):
+        children = np.bincount(above + 1, minlength=len(trace) + 1)
+        duplicate = named_alike[children.take(above.take(named_alike) + 1) == 1]
+        for row, outer in zip(nodes[duplicate].tolist(), above[duplicate].tolist(), strict=True):
+            owner[row] = owner[outer]  # outer nodes come first, so chains resolve
     return owner
 
 
 def _owners(trace: Trace, around: Int32, node_owner: Int32, position: Int32) -> Int32:
-    owner = position[node_owner[around]]
-    nodes = np.flatnonzero(node_owner[:-1] >= 0)
-    owner[nodes] = position[node_owner[nodes]]
+    of_node = position.take(node_owner)
+    owner = of_node.take(around)
+    np.copyto(owner, of_node[:-1], where=node_owner[:-1] >= 0)
     links = device_links(trace)
-    owner[links.rows] = position[node_owner[links.operator]]
+    owner[links.rows] = of_node.take(links.operator)
     return owner
 
 
 def _enclosing_positions(owner: Int32, around: Int32, rows: Int32) -> Int32:
     """Return the positions of the operators around these nodes."""
-    above = around[rows]
-    outer: Int32 = np.where(above >= 0, owner[above], NO_CODE).astype(np.int32)
+    above = around.take(rows)
+    outer: Int32 = owner.take(above)
+    outer[above < 0] = NO_CODE
     return outer
 
 

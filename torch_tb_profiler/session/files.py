@@ -227,7 +227,7 @@ class RequestedFiles:
         self._cache.save_reduced(self._key(id_), result_name(name, part), content)
 
     def prefetched_answer(self, id_: FileId, slug: str, part: int | None, params: msgspec.Struct) -> bytes | None:
-        """Return the prefetched answer of a view to the parameters that the page requests first, or None.
+        """Return the prefetched answer of a view to parameters that the page requests first, or often, or None.
 
         A shared cache is not asked: there are many requests, and few of them are the first.
         """
@@ -338,11 +338,12 @@ class RequestedFiles:
             if trace is None:
                 return None
             if self._own_process:
-                from torch_tb_profiler.base.memory import recycle_small_arrays
+                from torch_tb_profiler.base.memory import allow_huge_pages, recycle_arrays
                 from torch_tb_profiler.session.jobs import enable_compiled_functions
 
                 enable_compiled_functions(own_process=True)
-                recycle_small_arrays()
+                allow_huge_pages(False)
+                recycle_arrays()
             from torch_tb_profiler.session.cache.tables import use_table_cache
 
             use_table_cache(trace, self._cache, self._key(id_), part)

@@ -160,8 +160,9 @@ def prefetched_views(unavailable: Set[str]) -> tuple[str, ...]:
 def prefetch_answers(request: LoadRequest, part: int | None, slug: str, cache_dir: str, cache_bytes: int) -> None:
     """Build and cache the first answer of a view, unless it is cached already or the trace is gone.
 
-    That is the answer without parameters, or the answers to the parameters that the page requests first. Then the
-    names of these answers are stored as the view's result, and its columns next to it.
+    That is the answer without parameters, and those with the view's filters; or the answers to the parameters that
+    the page requests first. Then the names of these answers are stored as the view's result, and its columns next
+    to it.
     """
     cache = Cache(cache_dir, cache_bytes)
     key, name = entry_key(request.id, request.catalog), result_name(slug, part)
@@ -177,6 +178,8 @@ def prefetch_answers(request: LoadRequest, part: int | None, slug: str, cache_di
     assert isinstance(view, TraceView)
     with without_gc():
         if view.first is None:
+            for filtered in view.filters:
+                cache.save_json(key, answer_name(slug, part, filtered), encode_json(view.build(trace, filtered)))
             result = encode_json(view.build(trace, view.params()))
         else:
             first_params = {answer_name(slug, part, params): params for params in view.first(trace)}

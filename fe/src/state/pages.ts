@@ -18,9 +18,9 @@ export function usePages<P>(
   // The first page is always fetched: it has the number of rows.
   const pages = [0, ...visiblePages.filter(page => page > 0)];
   const fetchPage = useCallback(
-    async (first: number, limit?: number) => {
+    async (first: number, limit?: number, signal?: AbortSignal) => {
       const page = { first: String(first), ...(limit === undefined ? {} : { limit: String(limit) }) };
-      const answer = await client.view<P>(slug, selectors, { ...params, ...page });
+      const answer = await client.view<P>(slug, selectors, { ...params, ...page }, signal);
       if (answer.state !== 'ready') {
         throw new Error('the trace is being loaded again');
       }
@@ -31,7 +31,8 @@ export function usePages<P>(
   const answers = useQueries({
     queries: pages.map(page => ({
       queryKey: ['pages', slug, selectors, params, page],
-      queryFn: () => fetchPage(page * size, size),
+      // A search that is typed on gives up the rows of the one before.
+      queryFn: ({ signal }: { signal: AbortSignal }) => fetchPage(page * size, size, signal),
       refetchInterval: ({ state }: { state: { data?: { loading: number } } }) =>
         state.data?.loading ? PARTIAL_MS : false,
       staleTime: 30_000,

@@ -39,6 +39,27 @@ it('gives up the answer to a filter once the next letter is typed', async () => 
   expect(requests[1]!.signal!.aborted).toBe(true);
 });
 
+it('gives up the rows of a search once the next letter is typed', async () => {
+  const requests: { search: string | undefined; signal: AbortSignal | undefined }[] = [];
+  const client = {
+    view: (_slug: string, _selectors: object, params: Record<string, string>, signal?: AbortSignal) => {
+      requests.push({ search: params.search, signal });
+      return new Promise(() => undefined); // still at work
+    },
+  } as unknown as Client;
+  const { rerender } = renderHook(
+    ({ params }: { params: Record<string, string> }) => usePages('memory/events', { run: 'a' }, params, 50),
+    { wrapper: asking(client), initialProps: { params: { search: 'm' } } },
+  );
+  await waitFor(() => expect(requests).toHaveLength(1));
+  rerender({ params: { search: 'mm' } });
+  await waitFor(() => expect(requests).toHaveLength(2));
+  expect(requests.map(({ search, signal }) => [search, signal?.aborted])).toEqual([
+    ['m', true],
+    ['mm', false],
+  ]);
+});
+
 it('asks for the rows of a job again until all of its files are read', async () => {
   let requests = 0;
   const client = {

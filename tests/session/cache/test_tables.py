@@ -120,6 +120,30 @@ def test_a_filter_by_phase_reads_the_phases_that_origins_derived(
     assert phases not in writes
 
 
+def test_a_search_reads_the_tracks_and_lanes_that_the_timeline_derived(
+    runs: Path, tmp_path: Path, writes: Counter[str]
+) -> None:
+    tables = {f"torch_tb_profiler.analyses.tracks.{name}" for name in ("lanes._lane_order.False", "tracks.tracks")}
+    window = {"begin": "0", "end": "100000", "width": "64"}
+    search = [Ask("trace/search", "training", {"query": "aten"})]
+    derived = answers(runs, None, search)
+    answers(runs, tmp_path, [Ask("trace/tile", "training", window)])
+    assert tables <= writes.keys()
+    writes.clear()
+    assert answers(runs, tmp_path, search) == derived
+    assert not tables & writes.keys()
+
+
+def test_unfolded_frames_are_counted_once(runs: Path, tmp_path: Path, writes: Counter[str]) -> None:
+    unfolded = [Ask("trace", "training", {"python": "true"})]
+    derived = answers(runs, None, unfolded)
+    assert answers(runs, tmp_path, unfolded) == derived
+    assert writes["torch_tb_profiler.analyses.tracks.lanes.count_lanes.True"] == 1
+    writes.clear()
+    assert answers(runs, tmp_path, unfolded) == derived
+    assert not writes
+
+
 def test_what_a_user_types_is_part_of_no_file_s_name(runs: Path, tmp_path: Path, writes: Counter[str]) -> None:
     answers(runs, tmp_path, [Ask("roofline", "training", {"peaks": "bf16=989,hbm=3352"})])
     assert writes

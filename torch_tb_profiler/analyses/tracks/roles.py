@@ -43,6 +43,9 @@ class Role(IntEnum):
     GRAPH = 6
 
 
+_COUNTED_AT_ONCE = 1 << 17
+"""Events that are counted at once: their columns stay in the processor's cache."""
+
 _ROLE_OF_KIND = np.zeros(len(Kind), np.int8)
 _ROLE_OF_KIND[list(DEVICE_KINDS)] = Role.DEVICE
 _ROLE_OF_KIND[[Kind.DEVICE_ANNOTATION, Kind.METRICS]] = Role.ANNOTATION
@@ -119,15 +122,21 @@ def count_thread_events(trace: Trace) -> ThreadEventCounts:
         slices & (kind == Kind.SPAN),
         is_memory_event(trace),
     )
+    counted = slices | (role == Role.INSTANT)
     # One code for all sorts of an event, so that all are counted in one pass; the last is that of other events.
-    sort = np.zeros(len(trace), np.uint8)
-    for bit, mask in enumerate(sorts):
-        sort |= mask.view(np.uint8) << np.uint8(bit)
     size = (len(trace.threads) * len(Role)) << len(sorts)
-    code = trace.events.thread * np.int64(len(Role) << len(sorts))
-    code += (role.astype(np.int16) << len(sorts)) | sort
-    code[~(slices | (role == Role.INSTANT))] = size
-    table = np.bincount(code, minlength=size)[:size].reshape(len(trace.threads), len(Role), -1)
+    total = np.zeros(size, np.int64)
+    at_once = max(_COUNTED_AT_ONCE, size)
+    for begin in range(0, len(trace), at_once):
+        part = slice(begin, begin + at_once)
+        sort = np.zeros(len(role[part]), np.int16)
+        for bit, mask in enumerate(sorts):
+            sort |= mask[part].astype(np.int16) << bit
+        code = trace.events.thread[part] * np.int64(len(Role) << len(sorts))
+        code += (role[part].astype(np.int16) << len(sorts)) | sort
+        code[~counted[part]] = size
+        total += np.bincount(code, minlength=size)[:size]
+    table = total.reshape(len(trace.threads), len(Role), -1)
     combination = np.arange(table.shape[2])
     counts = [table[:, :, combination >> bit & 1 == 1].sum(2) for bit in range(len(sorts))]
     return ThreadEventCounts(

@@ -22,7 +22,7 @@ from torch_tb_profiler.analyses.tracks.roles import (
     thread_roles,
 )
 from torch_tb_profiler.base.arrays import distinct_numbers
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.devices import device_kind, device_name, devices, graph_lanes
 from torch_tb_profiler.model.iteration_metrics import ITERATIONS_PROCESS
 from torch_tb_profiler.model.kinds import HOST_KINDS, rows_of_kind
@@ -106,7 +106,7 @@ class TrackTable(msgspec.Struct, frozen=True):
     lookup: Int32
 
 
-@derived
+@stored
 def tracks(trace: Trace) -> TrackTable:
     """Return the tracks that have at least one event, in display order: processes, devices, the profiler."""
     counts = count_thread_events(trace)

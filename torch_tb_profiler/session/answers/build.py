@@ -119,7 +119,7 @@ class TraceAnswers:
             if cached is not None:
                 self._files.prefetch_answers(id_, target.part)
                 return self._files.state(id_), cached
-        if view.first is not None:
+        if view.first is not None or params in view.filters:
             prefetched = self._files.prefetched_answer(id_, view.slug, target.part, params)
             if prefetched is not None:
                 return self._files.state(id_), prefetched

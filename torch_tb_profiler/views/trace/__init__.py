@@ -15,6 +15,7 @@ TAB = Tab(
         TracePayload,
         build,
         cached="on_request",
+        filters=(TraceParams(python=True),),
         rows="tracks",
         answers="The tracks, steps, and counters of the timeline.",
     ),

@@ -1,0 +1,146 @@
+"""What a filter of a cached trace takes as an HTTP request, sent at once after its tab has opened.
+
+    python -m benchmarks.contestants.filters build/five
+    python -m benchmarks.contestants.filters build/five --only operators memory --rounds 5
+
+The folder has one large trace. A TensorBoard reads it, and makes the first answers of all tabs ahead. Each filter
+is then asked of a TensorBoard that has just started: the tab is opened, the filter is sent as soon as that answer
+has arrived, and sent again. Printed is a Markdown table, medians of the rounds: ms until the whole body has
+arrived, and ms of the server's processor meanwhile, with all that it prepares behind the tab.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+import psutil
+
+from tests.support.servers.fragile import ROUTE, Server
+from tests.support.waiting import PATIENCE, until
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cache import Cache
+from torch_tb_profiler.session import open_session
+from torch_tb_profiler.session.cache.entries import entry_key, result_name
+from torch_tb_profiler.session.jobs import prefetched_views
+
+FIRST_STEP = "the first step"
+"""Stands for a step that the tab's answer lists."""
+
+ALL = {"begin": "0", "end": "100000000000"}
+PAGE = {"limit": "100"}
+
+FILTERS: tuple[tuple[str, dict[str, str]], ...] = (
+    ("operators", {"phase": "backward"}),
+    ("operators", {"group_by": "shape"}),
+    ("operators", {"group_by": "module"}),
+    ("operators", {"step": FIRST_STEP}),
+    ("operators", {"family": "matrix product"}),
+    ("kernels", {"group_by": "launch"}),
+    ("kernels", {"step": FIRST_STEP}),
+    ("kernels", {"operator": "aten::mm"}),
+    ("roofline", {"group_by": "kernel"}),
+    ("roofline", {"step": FIRST_STEP}),
+    ("trace", {"python": "true"}),
+    ("trace/search", {"query": "aten::mm"}),
+    ("trace/search", {"query": "aten::m+", "regex": "true"}),
+    ("trace/hits", {"query": "aten::mm", **ALL}),
+    ("trace/selection", {**ALL, **PAGE}),
+    ("idle", {"by": "operator"}),
+    ("idle", {"step": FIRST_STEP}),
+    ("critical_path/groups", {"by": "module"}),
+    ("critical_path/pieces", PAGE),
+    ("modules/flame", {"time": "device"}),
+    ("origins", {"first": "0", **PAGE}),
+    ("memory/events", {"search": "aten::mm", **PAGE}),
+    ("memory/events", {"state": "unreleased", **PAGE}),
+    ("memory/live", {"group_by": "module", **PAGE}),
+    ("memory/operators", {"begin": "0", "end": "1000000000"}),
+)
+"""A view of a tab, and what a user filters it by."""
+
+
+class Exchange(NamedTuple):
+    """Wall and processor ms of a request, and the bytes of its answer."""
+
+    wall: float
+    processor: float
+    size: int
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", help="log folder with one large trace")
+    parser.add_argument("--only", nargs="*", help="tabs, all by default")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--cache", help="folder of the cache, which stays; by default one that is removed")
+    wanted = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        cache = wanted.cache or folder
+        available = read(wanted.folder, cache)
+        print("| filter | at once: wall ms | processor ms | again: wall ms | processor ms | KB |")
+        print("|---|---|---|---|---|---|")
+        for slug, params in FILTERS:
+            tab = slug.partition("/")[0]
+            if tab in available and (not wanted.only or tab in wanted.only):
+                rounds = [ask(wanted.folder, cache, slug, params) for _ in range(wanted.rounds)]
+                cells = [
+                    f"{median(each.wall for each in turn):.0f} | {median(each.processor for each in turn):.0f}"
+                    for turn in zip(*rounds, strict=True)
+                ]
+                size = rounds[0][0].size / 1e3
+                print(f"| {slug} {urlencode(params)} | {' | '.join(cells)} | {size:.0f} |", flush=True)
+
+
+def read(folder: str, cache: str) -> set[str]:
+    """Let a server read the trace, and return its tabs once all first answers are cached."""
+    settings = Settings(cache_dir=cache)
+    server = Server(Path(folder), TORCH_PROFILER_CACHE_DIR=cache)
+    server.start()
+    try:
+        until(lambda: server.get("view/overview")[0] == 200)
+        missing = {view["slug"] for view in server.get("views")[1]["views"] if not view["available"]}
+        with open_session(folder, settings) as session:
+            key, entries = entry_key(session.find(None, None, None).file.id), Cache.from_settings(settings)
+        slugs = prefetched_views(missing)
+        for slug in slugs:
+            until(lambda slug=slug: entries.has_json(key, result_name(slug, None)))
+    finally:
+        server.stop()
+    return {slug.partition("/")[0] for slug in slugs}
+
+
+def ask(folder: str, cache: str, slug: str, params: dict[str, str]) -> tuple[Exchange, Exchange]:
+    """Open a tab in a new server and send a filter twice, at once."""
+    server = Server(Path(folder), TORCH_PROFILER_CACHE_DIR=cache)
+    server.start()
+    try:
+        process, tab = psutil.Process(server.process.pid), slug.partition("/")[0]
+        opened = server.payload(tab)
+        params = {name: opened["steps"][0] if value == FIRST_STEP else value for name, value in params.items()}
+        address = f"{server.url}{ROUTE}/view/{slug}?{urlencode(params)}"
+        return exchange(process, address), exchange(process, address)
+    finally:
+        server.stop()
+
+
+def exchange(process: psutil.Process, address: str) -> Exchange:
+    """Send a request and read its whole answer, compressed as a browser gets it."""
+    request = Request(address, headers={"Accept-Encoding": "gzip"})
+    before, began = process.cpu_times(), time.perf_counter()
+    with urlopen(request, timeout=PATIENCE) as answer:
+        body = answer.read()
+        assert answer.status == 200, answer.status
+    wall, after = time.perf_counter() - began, process.cpu_times()
+    return Exchange(1000 * wall, 1000 * (after.user + after.system - before.user - before.system), len(body))
+
+
+if __name__ == "__main__":
+    main()
