@@ -49,14 +49,15 @@ def test_every_expression_of_the_package_is_a_valid_one() -> None:
 
 @pytest.mark.parametrize("text", ["a_Softmax2", "SOFTMAX", "soft max", "\u017foftmax", "SOFTMA\u212a", ""])
 def test_a_pattern_for_any_case_finds_what_ignoring_case_finds(text: str) -> None:
-    for pattern in (r"softmax|_[a-z]\w*\d", r"(?<![a-z])soft", r"[^a-z0-9]", r"softma\w"):
+    for pattern in (r"(?P<all>softmax)|(?P<some>_[a-z]\w*\d)", r"(?<![a-z])soft", r"[^a-z0-9]", r"softma\w"):
         one, other = AnyCase(pattern), re.compile(pattern, re.IGNORECASE)
         assert one.search(text) == (other.search(text) is not None)
         assert one.fullmatch(text) == (other.fullmatch(text) is not None)
+        assert one.groups(text) == [str(match.lastgroup) for match in other.finditer(text)]
 
 
 def test_patterns_for_any_case_have_no_upper_case_of_their_own() -> None:
-    for module in ("families", "tensor_cores"):
+    for module in ("families", "short_names", "tensor_cores"):
         importlib.import_module(f"torch_tb_profiler.model.kernels.{module}")
     importlib.import_module("torch_tb_profiler.model.serving.kernels")
     gc.unfreeze()
@@ -64,5 +65,5 @@ def test_patterns_for_any_case_have_no_upper_case_of_their_own() -> None:
     gc.freeze()
     assert len(patterns) > 30
     for pattern in patterns:
-        plain = re.sub(r"\\.", "", pattern)
+        plain = re.sub(r"\\.|\?P<", "", pattern)
         assert plain == plain.lower()

@@ -38,7 +38,7 @@ class _LazyRegex:
 
 
 class AnyCase:
-    """Finds a pattern in texts whatever their case: quicker than `re.IGNORECASE`, and only whether it is there.
+    """Finds a pattern in texts whatever their case, quicker than `re.IGNORECASE`; not the text that it matches.
 
     Where case counts, the expression skips to the places where it can begin. The pattern has no upper case.
     """
@@ -60,6 +60,12 @@ class AnyCase:
         if folded is None:
             return self._ignoring.fullmatch(text) is not None
         return self._folded.fullmatch(folded) is not None
+
+    def groups(self, text: str) -> list[str]:
+        """Return the name of the last group of each place where the pattern occurs."""
+        folded = _lower(text)
+        found = self._ignoring.finditer(text) if folded is None else self._folded.finditer(folded)
+        return [str(match.lastgroup) for match in found]
 
 
 @lru_cache(maxsize=1)  # one text is searched for many patterns

@@ -54,6 +54,11 @@ def bytes_per_element(name: str) -> int | None:
     return _BYTES.get(plain)
 
 
+@lru_cache(_KNOWN_NAMES)
+def _peak_of_type(plain: str) -> str:
+    return next((name for name, pattern in _PEAK_PATTERNS if pattern.search(plain)), "")
+
+
 def peak_dtype(dtype: str, unit: Unit | None, kernel: str) -> str:
     """Return the name of the peak rate that arithmetic in `kernel` counts as; "" if there is none.
 
@@ -61,8 +66,7 @@ def peak_dtype(dtype: str, unit: Unit | None, kernel: str) -> str:
     """
     if unit is None:
         return ""
-    plain = dtype.lower()
-    name = next((name for name, pattern in _PEAK_PATTERNS if pattern.search(plain)), "")
+    name = _peak_of_type(dtype.lower())
     if unit == "vector":
         return "fp64" if name == "fp64" else "fp32"
     return "tf32" if name == "fp32" and _TF32_KERNEL.search(kernel.lower()) else name

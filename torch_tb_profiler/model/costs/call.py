@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -24,6 +25,9 @@ _NOT_TENSORS = {"", "Scalar", "ScalarList", "GenericList", "Int", "Double", "Boo
 _LISTS = {"TensorList", "GenericList"}
 _MAX_ELEMENTS = 2**62
 """A tensor of this many elements or more is damage."""
+
+_KNOWN_TEXTS = 4096
+"""Texts of arguments that were read lately and are kept: calls with other values have the same shapes."""
 
 _ASCEND_SIZES = lazy_regex(r"(?:\d{1,18}(?:,\d{1,18})*)?")
 
@@ -152,18 +156,39 @@ def read_call(name: str, texts: Sequence[str | None], kernel: str) -> OperatorCa
 
     Raise UnknownCostError if the shapes are missing.
     """
-    dims, types, strides, values = (_parse_list(text) for text in texts)
-    if dims is None and types is None and texts[0] is not None and texts[1] is not None:
-        dims, types = _parse_ascend_inputs(texts[0], texts[1])
-    if dims is None or types is None:
+    dims, types, strides, values = texts
+    # Only lists of tensors have their type from the kernel; a backslash may spell their name.
+    has_lists = types is not None and ("List" in types or "\\" in types)
+    inputs = _read_inputs(dims, types, strides, element_type_in_kernel(kernel) if has_lists else None)
+    if inputs is None:
         raise UnknownCostError("the shapes of its inputs are not recorded (`record_shapes=True`)")
+    value_texts = _read_values(values)
+    return OperatorCall(name, inputs, value_texts or (), value_texts is not None, kernel)
+
+
+@lru_cache(_KNOWN_TEXTS)
+def _read_inputs(
+    dims_text: str | None, types_text: str | None, strides_text: str | None, element: str | None
+) -> tuple[Tensor | tuple[Tensor, ...] | None, ...] | None:
+    """Return the inputs of a call, None if the shapes are missing; `element` is the type in lists of tensors."""
+    dims, types, strides = _parse_list(dims_text), _parse_list(types_text), _parse_list(strides_text)
+    if dims is None and types is None and dims_text is not None and types_text is not None:
+        dims, types = _parse_ascend_inputs(dims_text, types_text)
+    if dims is None or types is None:
+        return None
     inputs = []
     for position, shape in enumerate(dims):
         kind = types[position] if position < len(types) else ""
         steps = strides[position] if strides is not None and position < len(strides) else None
-        inputs.append(_read_input(shape, kind if isinstance(kind, str) else "", steps, kernel))
-    value_texts = tuple(value if isinstance(value, str) else "" for value in values or ())
-    return OperatorCall(name, tuple(inputs), value_texts, values is not None, kernel)
+        inputs.append(_read_input(shape, kind if isinstance(kind, str) else "", steps, element))
+    return tuple(inputs)
+
+
+@lru_cache(_KNOWN_TEXTS)
+def _read_values(text: str | None) -> tuple[str, ...] | None:
+    """Return the texts of the arguments that are no tensors, None if the trace has none."""
+    values = _parse_list(text)
+    return None if values is None else tuple(value if isinstance(value, str) else "" for value in values)
 
 
 def _parse_list(text: str | None) -> list[object] | None:
@@ -182,12 +207,13 @@ def _parse_ascend_inputs(dims: str, types: str) -> tuple[list[object] | None, li
     return [[int(size) for size in shape.split(",") if size] for shape in shapes], [*types.split(";")]
 
 
-def _read_input(shape: object, kind: str, strides: object, kernel: str) -> Tensor | tuple[Tensor, ...] | None:
+def _read_input(
+    shape: object, kind: str, strides: object, element: str | None
+) -> Tensor | tuple[Tensor, ...] | None:
     if not isinstance(shape, list):
         return None
     if kind in _LISTS and shape and all(isinstance(member, list) for member in shape):
         steps = strides if isinstance(strides, list) and len(strides) == len(shape) else [None] * len(shape)
-        element = element_type_in_kernel(kernel)
         members = [_read_tensor(member, element, step) for member, step in zip(shape, steps, strict=True)]
         tensors = tuple(tensor for tensor in members if tensor is not None)
         return tensors if len(tensors) == len(members) else None
