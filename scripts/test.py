@@ -2,9 +2,9 @@
 """Set up everything that the tests need and run them: `python3 scripts/test.py [pytest arguments]`.
 
 Creates `.venv-test` with the package, torch for the CPU and the tools, installs Chromium (with apt-get, where
-possible) for the browser tests, and builds the page. Then it runs, whatever the others say: the tests; beside
-them the checks of the page and of the Python code, and a case of each quick test on each other Python of this
-machine. A summary ends the run. With arguments, only the tests that they select run; `--repeat N` runs them N
+possible) for the browser tests, and builds the page, which is checked while the rest is installed. Then it runs,
+whatever the others say: the tests; beside them the checks of the Python code, and a case of each quick test on
+each other Python of this machine. A summary ends the run. With arguments, only the tests that they select run; `--repeat N` runs them N
 times in a row, each time with new servers and caches, and stops at the first run that fails.
 """
 
@@ -19,10 +19,10 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv-test"
@@ -66,15 +66,18 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write("Python 3.10 or newer is needed\n")
         return 2
     times, selected = read_arguments(arguments)
-    browser, storage = make_environment()
     if selected:
+        browser, storage = make_environment()
         return repeat(times, lambda: run_tests(selected, browser, storage))
     shutil.rmtree(LOGS, ignore_errors=True)
     LOGS.mkdir(parents=True)
-    # Browsers and servers leave the processors idle for half of the time: the other parts fill it.
-    with ThreadPoolExecutor(1) as beside:
+    checks: list[Future[Outcome]] = []
+    # Installing, browsers and servers leave the processors idle for half of the time: the other parts fill it.
+    with ThreadPoolExecutor(2) as beside:
+        browser, storage = make_environment(lambda: checks.append(beside.submit(check_page)))
         others = beside.submit(run_other_parts)
-        outcomes = [run_part("tests", lambda: run_tests([], browser, storage)), *others.result()]
+        outcomes = [run_part("tests", lambda: run_tests([], browser, storage))]
+        outcomes += [*(check.result() for check in checks), *others.result()]
     print(summarize(outcomes))
     return next((outcome.code for outcome in outcomes if outcome.code), 0)
 
@@ -144,24 +147,23 @@ def run_part(title: str, call: Callable[[], int], log: Path | None = None) -> Ou
     return Outcome(title, code, time.monotonic() - started, read_failures(LOGS / f"{name}.xml"), log)
 
 
+def run_logged(title: str, command: Sequence[str], **settings: str) -> Outcome:
+    """Run a part that is a command, with its output in a file."""
+    log = LOGS / f"{file_name(title)}.log"
+    with log.open("w", encoding="utf-8") as file:
+        streams: dict[str, Any] = {"stdout": file, "stderr": subprocess.STDOUT}
+        return run_part(
+            title, lambda: subprocess.call(command, cwd=ROOT, env=environment(**settings), **streams), log
+        )
+
+
+def check_page() -> Outcome:
+    return run_logged("page", [str(PYTHON), "-c", NPM, "--prefix", "fe", "run", "check"])
+
+
 def run_other_parts() -> list[Outcome]:
-    """Run what is not the tests of this Python, each with its output in a file; other Pythons two at a time."""
-
-    def logged(title: str, command: Sequence[str], **settings: str) -> Outcome:
-        log = LOGS / f"{file_name(title)}.log"
-        with log.open("w", encoding="utf-8") as file:
-            return run_part(
-                title,
-                lambda: subprocess.call(
-                    command, cwd=ROOT, env=environment(**settings), stdout=file, stderr=subprocess.STDOUT
-                ),
-                log,
-            )
-
-    outcomes = [
-        logged("page", [str(PYTHON), "-c", NPM, "--prefix", "fe", "run", "check"]),
-        logged("Python code", ["bash", "scripts/check"], PYTHON=str(PYTHON)),
-    ]
+    """Run what is neither of the page nor the tests of this Python; other Pythons two at a time."""
+    outcomes = [run_logged("Python code", ["bash", "scripts/check"], PYTHON=str(PYTHON))]
     try:
         wheel = build_wheel()
     except (OSError, subprocess.SubprocessError, StopIteration) as error:
@@ -176,7 +178,7 @@ def run_other_parts() -> list[Outcome]:
             rows.append(row)
     commands = map(test_command, rows, divide_arithmetic(rows, array_versions(str(PYTHON))))
     with ThreadPoolExecutor(2) as beside:
-        outcomes += beside.map(lambda row, command: logged(row.title, command), rows, commands)
+        outcomes += beside.map(lambda row, command: run_logged(row.title, command), rows, commands)
     for row in rows:
         shutil.rmtree(row.folder, ignore_errors=True)
     return outcomes
@@ -220,8 +222,16 @@ def summarize(outcomes: Sequence[Outcome], lines: int = 10) -> str:
     return "\n".join(text)
 
 
-def make_environment() -> tuple[str, str]:
-    """Make `.venv-test` and the page; return the paths of Chromium and of Azurite, empty for what there isn't."""
+def make_environment(page_is_built: Callable[[], None] = lambda: None) -> tuple[str, str]:
+    """Make `.venv-test` and the page; return the paths of Chromium and of Azurite, empty for what there isn't.
+
+    The page is there before the rest, and is told of at once.
+    """
+
+    def make_page() -> None:
+        build_page()
+        page_is_built()
+
     if not PYTHON.exists():
         run([sys.executable, "-m", "venv", str(VENV)])
     # What is imported is compiled then; all of the packages would be a minute of work for each Python.
@@ -230,12 +240,16 @@ def make_environment() -> tuple[str, str]:
     install_packages(str(PYTHON), ["setuptools>=77", *BUILD_TOOLS])
     # Most of each is waiting for a network or a disk, or work of one processor.
     with ThreadPoolExecutor() as beside:
-        page, browser, storage = map(beside.submit, (build_page, find_chromium, install_azurite))
+        page, browser, storage = map(beside.submit, (make_page, find_chromium, install_azurite))
         # The newest torch would bring gigabytes of CUDA; the tests train on the CPU.
         extras = "test,trainers"
         if subprocess.call([*pip, TORCH], cwd=ROOT) != 0:
             print(f"{TORCH} cannot be installed for this Python: the tests that train with it are skipped")
             extras = "test"
+        # What the package needs, while the page is built; if that fails, the next line says why.
+        install_with_uv(
+            str(PYTHON), ["-r", "pyproject.toml", *(f"--extra={extra}" for extra in extras.split(","))]
+        )
         page.result()  # which is built once: the package takes one that is there
         install_packages(str(PYTHON), ["--editable", f".[{extras}]"])
         # Built from source it needs a Clang with libFuzzer: only where a wheel fits.
@@ -246,16 +260,26 @@ def make_environment() -> tuple[str, str]:
 
 def install_packages(python: str, packages: Sequence[str]) -> None:
     """Install with uv, which takes seconds for what takes pip minutes; with pip where uv can't."""
-    pip = [str(PYTHON), "-m", "pip"]
-    # uv does not read pip's settings: an index of one's own has to be said.
-    index = subprocess.run([*pip, "config", "get", "global.index-url"], capture_output=True, text=True).stdout
-    settings = environment(UV_DEFAULT_INDEX=index.strip(), UV_HTTP_TIMEOUT="120")
-    command = [str(PYTHON), "-m", "uv", "pip", "install", "--quiet", "--python", python]
-    print("+", " ".join([*command, *packages]), flush=True)
-    if subprocess.call([*command, *packages], cwd=ROOT, env=settings) == 0:
+    if install_with_uv(python, packages):
         return
     print("uv could not install them: pip does")
-    run([*pip, "--python", python, "install", "--quiet", "--disable-pip-version-check", *packages])
+    pip = [str(PYTHON), "-m", "pip", "--python", python]
+    run([*pip, "install", "--quiet", "--disable-pip-version-check", *packages])
+
+
+def install_with_uv(python: str, packages: Sequence[str]) -> bool:
+    """Return True if uv has installed the packages."""
+    settings = environment(UV_DEFAULT_INDEX=read_index(), UV_HTTP_TIMEOUT="120")
+    command = [str(PYTHON), "-m", "uv", "pip", "install", "--quiet", "--python", python, *packages]
+    print("+", " ".join(command), flush=True)
+    return subprocess.call(command, cwd=ROOT, env=settings) == 0
+
+
+@cache
+def read_index() -> str:
+    """Return the address of pip's index, empty for the usual one: uv does not read pip's settings."""
+    command = [str(PYTHON), "-m", "pip", "config", "get", "global.index-url"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
 
 def build_page() -> None:

@@ -7,7 +7,9 @@ import itertools
 import os
 import re
 import sys
+import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -15,6 +17,7 @@ import pytest
 
 from tests.conftest import BATCH, NOT_QUICK
 from tests.support.examples import spread_cases, take_turns
+from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -71,6 +74,60 @@ def test_repeated_tests_tell_of_each_run_and_stop_at_the_first_failure(
     assert command.repeat(len(codes), lambda: next(remaining)) == last
     assert capsys.readouterr().out.splitlines() == lines
     assert [*remaining] == ([] if last == 0 else [0])
+
+
+def test_the_page_is_checked_while_the_rest_is_installed(
+    command: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its check begins and ends before the environment is complete, and counts like the others."""
+    checked = threading.Event()
+
+    def make_environment(page_is_built: Callable[[], None]) -> tuple[str, str]:
+        page_is_built()
+        assert checked.wait(PATIENCE)
+        return "", ""
+
+    def check_page() -> object:
+        checked.set()
+        return command.Outcome("page", 3, 60)
+
+    monkeypatch.setattr(command, "LOGS", tmp_path / "logs")
+    monkeypatch.setattr(command, "make_environment", make_environment)
+    monkeypatch.setattr(command, "check_page", check_page)
+    monkeypatch.setattr(command, "run_other_parts", lambda: [command.Outcome("Python code", 0, 80)])
+    monkeypatch.setattr(command, "run_tests", lambda *_: 0)
+    assert command.main([]) == 3
+    assert capsys.readouterr().out == ("passed: tests (0 s), Python code (80 s)\nFAILED: page (60 s)\n")
+
+
+def test_the_page_is_there_before_what_the_package_needs(
+    command: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither of the two waits for the other; the package itself takes the page that is there."""
+    steps: list[str] = []
+    page_is_built, installed = threading.Event(), threading.Event()
+
+    def build_page() -> None:
+        assert installed.wait(PATIENCE)
+        steps.append("page")
+
+    def install_with_uv(_: str, packages: list[str]) -> bool:
+        if "pyproject.toml" in packages:
+            assert {"--extra=test", "--extra=trainers"} <= {*packages}
+            installed.set()
+        elif "--editable" in packages:
+            assert page_is_built.is_set()
+            steps.append("package")
+        return True
+
+    monkeypatch.setattr(command, "build_page", build_page)
+    monkeypatch.setattr(command, "find_chromium", lambda: "chromium")
+    monkeypatch.setattr(command, "install_azurite", lambda: "azurite")
+    monkeypatch.setattr(command, "install_with_uv", install_with_uv)
+    monkeypatch.setattr(command, "run", lambda *_: None)
+    monkeypatch.setattr(command.subprocess, "call", lambda *_, **__: 0)
+    assert command.make_environment(page_is_built.set) == ("chromium", "azurite")
+    assert steps == ["page", "package"]
 
 
 def test_what_is_repeated_is_what_pytest_is_told(
