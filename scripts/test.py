@@ -4,8 +4,9 @@
 Creates `.venv-test` with the package, torch for the CPU and the tools, installs Chromium (with apt-get, where
 possible) for the browser tests, and builds the page, which is checked while the rest is installed. Then it runs,
 whatever the others say: the tests; beside them the checks of the Python code, and a case of each quick test on
-each other Python of this machine. A summary ends the run. With arguments, only the tests that they select run; `--repeat N` runs them N
-times in a row, each time with new servers and caches, and stops at the first run that fails.
+each other Python of this machine. A summary ends the run. With arguments, only the tests that they select run;
+`--repeat N` runs them N times in a row, each time with new servers and caches, and stops at the first run that
+fails.
 """
 
 from __future__ import annotations
