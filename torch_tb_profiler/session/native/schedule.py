@@ -15,6 +15,7 @@ from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_enabled
 from torch_tb_profiler.model.schedule.compiled import IdleGaps, ScheduleFunctions, ThreadTimes
 from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64
+from torch_tb_profiler.session.native.columns import address, as_column
 
 _SIZE, _POINTER = ctypes.c_size_t, ctypes.c_void_p
 
@@ -119,11 +120,11 @@ class _Functions:
         _check_sources(graph)
         native_graph, columns = _build_native_graph(graph)
         room = np.empty(4 * _chains(graph), np.int64)
-        count = self._library.schedule_plan(ctypes.byref(native_graph), None, _address(room))
+        count = self._library.schedule_plan(ctypes.byref(native_graph), None, address(room))
         if count < 0:
             return None
         runs = np.empty((count, 3), np.int64)
-        self._library.schedule_plan(ctypes.byref(native_graph), _address(runs), _address(room))
+        self._library.schedule_plan(ctypes.byref(native_graph), address(runs), address(room))
         del columns  # they were in use until here
         return runs
 
@@ -132,19 +133,19 @@ class _Functions:
     ) -> tuple[Int64, Int64]:
         native_graph, columns = _build_native_graph(graph)
         cases = len(step)
-        step = _checked(step, np.int64, cases, len(graph.points))
-        duration = _checked(duration, np.int64, cases, len(graph.items))
+        step = as_column(step, np.int64, cases, len(graph.points))
+        duration = as_column(duration, np.int64, cases, len(graph.items))
         if removed is not None:
-            removed = _checked(removed, np.bool_, cases, len(graph.edges.target))
+            removed = as_column(removed, np.bool_, cases, len(graph.edges.target))
         points, ends, room = np.empty_like(step), np.empty_like(duration), np.empty(_chains(graph), np.int64)
         self._library.schedule_replay(
             ctypes.byref(native_graph),
-            _address(runs),
+            address(runs),
             len(runs),
             cases,
-            *map(_address, (step, duration)),
-            None if removed is None else _address(removed),
-            *map(_address, (points, ends, room)),
+            *map(address, (step, duration)),
+            None if removed is None else address(removed),
+            *map(address, (points, ends, room)),
         )
         del columns
         return points, ends
@@ -155,7 +156,7 @@ class _Functions:
         duration = graph.items.end - graph.items.start
         assert points.flags.c_contiguous and ends.flags.c_contiguous  # they are changed in place
         self._library.schedule_latest(
-            ctypes.byref(native_graph), _address(runs), len(runs), *map(_address, (step, duration, points, ends))
+            ctypes.byref(native_graph), address(runs), len(runs), *map(address, (step, duration, points, ends))
         )
         del columns
 
@@ -173,25 +174,25 @@ class _Functions:
         count = len(times) + 1
         if first.min(initial=0) < 0 or last.max(initial=0) >= count or (last < first).any():
             raise ValueError(f"a window has states beyond the {count} that there are")
-        windows = [_checked(each, np.int64, len(number)) for each in (number, low, high, first, last)]
+        windows = [as_column(each, np.int64, len(number)) for each in (number, low, high, first, last)]
         states = (
-            _checked(times, np.int64, count - 1),
-            _checked(row, np.int32, count),
-            _checked(cause, np.int8, count),
+            as_column(times, np.int64, count - 1),
+            as_column(row, np.int32, count),
+            as_column(cause, np.int8, count),
         )
         most = int((last - first + 1).sum())
         parts = (*np.empty((3, most), np.int64), np.empty(most, np.int32), np.empty(most, np.int8))
-        addresses = map(_address, (*states, *parts))
-        count = self._library.schedule_split(*map(_address, windows), len(low), *addresses)
+        addresses = map(address, (*states, *parts))
+        count = self._library.schedule_split(*map(address, windows), len(low), *addresses)
         window, begin, end, part_row, part_cause = (column[:count] for column in parts)
         return window, begin, end, part_row, part_cause
 
     def idle(self, gaps: IdleGaps) -> tuple[Int64, Int64, Int32, Int32, Int32, Int8]:
         threads, checked = len(gaps.partner), []
 
-        def address(values: npt.NDArray[Any], dtype: npt.DTypeLike, length: int) -> int:
-            checked.append(_checked(values, dtype, length))
-            return _address(checked[-1])
+        def checked_address(values: npt.NDArray[Any], dtype: npt.DTypeLike, length: int) -> int:
+            checked.append(as_column(values, dtype, length))
+            return address(checked[-1])
 
         states = (_States * max(threads, 1))()
         for thread, each in enumerate(gaps.states):
@@ -199,7 +200,7 @@ class _Functions:
                 times, row, cause = each
                 count = len(times)
                 columns = (times, np.int64, count), (row, np.int32, count + 1), (cause, np.int8, count + 1)
-                states[thread] = _States(count, *(address(*column) for column in columns))
+                states[thread] = _States(count, *(checked_address(*column) for column in columns))
         # The last cell is that of NO_CODE.
         known = np.array([*(each is not None for each in gaps.states), True], np.bool_)
         waited = [code for code in distinct_numbers(gaps.thread) if 0 <= code < threads]
@@ -209,9 +210,9 @@ class _Functions:
         parts = [
             _Parts(
                 len(gap),
-                *(address(each, np.int64, len(gap)) for each in (gap, begin, end)),
-                address(row, np.int32, len(gap)),
-                address(cause, np.int8, len(gap)),
+                *(checked_address(each, np.int64, len(gap)) for each in (gap, begin, end)),
+                checked_address(row, np.int32, len(gap)),
+                checked_address(cause, np.int8, len(gap)),
             )
             for gap, begin, end, row, cause in gaps.parts
         ]
@@ -219,23 +220,23 @@ class _Functions:
             len(gaps.begin),
             len(gaps.borders),
             gaps.shift,
-            address(gaps.begin, np.int64, len(gaps.begin)),
-            address(gaps.late, np.int64, len(gaps.begin)),
-            address(gaps.thread, np.int32, len(gaps.begin)),
-            address(gaps.partner, np.int32, threads),
+            checked_address(gaps.begin, np.int64, len(gaps.begin)),
+            checked_address(gaps.late, np.int64, len(gaps.begin)),
+            checked_address(gaps.thread, np.int32, len(gaps.begin)),
+            checked_address(gaps.partner, np.int32, threads),
             ctypes.addressof(states),
             *parts,
-            address(gaps.borders, np.int64, len(gaps.borders)),
+            checked_address(gaps.borders, np.int64, len(gaps.borders)),
             sum(1 << cause for cause in gaps.unspecific),
             gaps.unrecorded,
         )
         cut, cursors = self._library.schedule_idle, np.zeros((2, threads), np.int64)
-        count = cut(ctypes.byref(gaps_in_c), _address(cursors[0]), *[None] * 6)
+        count = cut(ctypes.byref(gaps_in_c), address(cursors[0]), *[None] * 6)
         pieces = (
             *(np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int32)),
             *(np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int8)),
         )
-        cut(ctypes.byref(gaps_in_c), _address(cursors[1]), *map(_address, pieces))
+        cut(ctypes.byref(gaps_in_c), address(cursors[1]), *map(address, pieces))
         return pieces
 
     def during(self, times: Int64, starts: Int64, ends: Int64, number: Int32, sums: Int64) -> None:
@@ -245,16 +246,16 @@ class _Functions:
         # It is changed in place.
         assert sums.dtype == np.int64 and sums.strides[1] == 8 and sums.strides[0] % 8 == 0
         columns = (
-            _checked(times, np.int64, len(times)),
-            *(_checked(each, np.int64, len(starts)) for each in (starts, ends)),
+            as_column(times, np.int64, len(times)),
+            *(as_column(each, np.int64, len(starts)) for each in (starts, ends)),
         )
-        number = _checked(number, np.int32, len(starts))
+        number = as_column(number, np.int32, len(starts))
         self._library.schedule_during(
-            _address(columns[0]),
+            address(columns[0]),
             len(times),
-            *map(_address, (*columns[1:], number)),
+            *map(address, (*columns[1:], number)),
             len(starts),
-            _address(sums),
+            address(sums),
             sums.strides[0] // 8,
         )
 
@@ -264,16 +265,16 @@ class _Functions:
         if bounds[0] != 0 or bounds[-1] != len(instants) or (np.diff(bounds) < 0).any():
             raise ValueError("the bounds are not those of the times")
         columns = (
-            *(_checked(each, np.int64, events) for each in (start, duration)),
-            *(_checked(each, np.int32, len(each)) for each in (thread, chain)),
-            *(_checked(each, np.int64, len(each)) for each in (instants, bounds)),
+            *(as_column(each, np.int64, events) for each in (start, duration)),
+            *(as_column(each, np.int32, len(each)) for each in (thread, chain)),
+            *(as_column(each, np.int64, len(each)) for each in (instants, bounds)),
         )
         if len(thread) != events:
             raise ValueError(f"{len(thread)} threads of {events} events")
-        rows = _checked(rows, np.int32, len(rows))
-        cover = _Cover(events, len(chain), chains, *map(_address, columns))
+        rows = as_column(rows, np.int32, len(rows))
+        cover = _Cover(events, len(chain), chains, *map(address, columns))
         room, sums = np.empty(3 * chains, np.int64), np.zeros(len(instants), np.int64)
-        arguments = _address(rows), len(rows), _address(room), _address(sums)
+        arguments = address(rows), len(rows), address(room), address(sums)
         return sums if self._library.schedule_cover(ctypes.byref(cover), *arguments) else None
 
 
@@ -302,9 +303,9 @@ def _build_native_graph(graph: Schedule) -> tuple[_Graph, list[npt.NDArray[Any]]
         "wait_source": (waits.source, np.int64, len(waits.item)),
         "wait_weight": (graph.wait_weight, np.int64, len(waits.item)),
     }
-    arrays = [_checked(values, dtype, length) for values, dtype, length in columns.values()]
+    arrays = [as_column(values, dtype, length) for values, dtype, length in columns.values()]
     sizes = len(points), len(items), len(points.threads), items.queues, len(edges.target), len(waits.item)
-    return _Graph(*sizes, *map(_address, arrays)), arrays
+    return _Graph(*sizes, *map(address, arrays)), arrays
 
 
 def _check_sources(graph: Schedule) -> None:
@@ -326,14 +327,3 @@ def _check_sources(graph: Schedule) -> None:
             raise ValueError(f"{name} is none of the {count} nodes")
     if (np.diff(edges.target) < 0).any() or (np.diff(waits.item) < 0).any():
         raise ValueError("edges or waits are not in the order of what waits")
-
-
-def _checked(values: npt.NDArray[Any], dtype: npt.DTypeLike, *shape: int) -> npt.NDArray[Any]:
-    """Return values as C reads them; a wrong shape must not reach it."""
-    if values.shape != shape:
-        raise ValueError(f"a column has the shape {values.shape} instead of {shape}")
-    return np.ascontiguousarray(values, dtype)
-
-
-def _address(column: npt.NDArray[Any]) -> int:
-    return column.ctypes.data

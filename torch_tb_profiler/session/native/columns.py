@@ -1,0 +1,32 @@
+"""Columns as functions in C get them: checked in Python, so that nothing is read or written beyond one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def as_column(values: npt.NDArray[Any], dtype: npt.DTypeLike, *shape: int) -> npt.NDArray[Any]:
+    """Return `values` in the layout that C reads. Raises ValueError if they have another shape."""
+    if values.shape != shape:
+        raise ValueError(f"a column has the shape {values.shape} instead of {shape}")
+    return np.ascontiguousarray(values, dtype)
+
+
+def address(column: npt.NDArray[Any]) -> int:
+    """Return where the first entry of a column is in memory."""
+    return column.ctypes.data
+
+
+def check_numbers(numbers: npt.NDArray[np.integer[Any]], count: int) -> Any:
+    """Return `numbers`. Raises ValueError if one isn't 0..count-1: C would write beyond the columns."""
+    expect_among(not len(numbers) or 0 <= numbers.min() <= numbers.max() < count, count)
+    return numbers
+
+
+def expect_among(among: bool, count: int) -> None:
+    """Raise ValueError unless all numbers are `among` those that there are: 0..count-1."""
+    if not among:
+        raise ValueError(f"a number is not among the {count} that there are")
