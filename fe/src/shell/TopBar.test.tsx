@@ -2,7 +2,7 @@ import { screen } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import type { ViewAnswer, WorkerInfo } from '../api/types';
 import { draw, serveGoldens } from '../testing/view';
-import { TopBar } from './TopBar';
+import { runLabel, TopBar } from './TopBar';
 
 serveGoldens({});
 
@@ -44,4 +44,9 @@ it('says that a file is read once its answer is of all of it', () => {
 
 it('says that a file is read where other files of the answer are not', () => {
   expect(badge({ ...NONE, state: 'ready' }, 3)).toBe('Read');
+});
+
+it('puts the name of a tracker before that of the folder', () => {
+  expect(runLabel({ name: 'wandb/run-1', tracker_name: 'batch 64' })).toBe('batch 64 (wandb/run-1)');
+  expect(runLabel({ name: 'log/run', tracker_name: null })).toBe('log/run');
 });

@@ -11,7 +11,6 @@ import { CopyButton } from '../widgets/inputs/CopyButton';
 import { Icon, type IconName } from '../widgets/Icon';
 import type { Option } from '../widgets/inputs/OptionList';
 import { Picker } from '../widgets/inputs/Picker';
-import { runLabel } from './runLabel';
 import css from './TopBar.module.css';
 
 interface Props {
@@ -206,3 +205,7 @@ function AboutReport({ report }: { report: ReportInfo }) {
     </>
   );
 }
+
+/** Return what a run is called in the picker: the name that a tracker recorded, before that of its folder. */
+export const runLabel = ({ name, tracker_name }: Pick<RunInfo, 'name' | 'tracker_name'>): string =>
+  tracker_name ? `${tracker_name} (${name})` : name;

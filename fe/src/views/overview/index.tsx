@@ -1,8 +1,8 @@
+import { useEffect, useState } from 'react';
 import type { Overview, ViewAnswer } from '../../api/types';
 import type { Category } from '../../base/category';
 import { formatDuration } from '../../base/format';
 import { firstSentence } from '../../base/text';
-import { useGrace } from '../../state/grace';
 import { useView, useWorkers } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -196,4 +196,14 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
       {howWeKnow}
     </>
   );
+}
+
+/** Return whether something still `pending` may be waited for: for `ms` from when `of` was opened. */
+function useGrace(pending: boolean, of: string, ms: number): boolean {
+  const [over, setOver] = useState<string>();
+  useEffect(() => {
+    const timer = setTimeout(() => setOver(of), ms);
+    return () => clearTimeout(timer);
+  }, [of, ms]);
+  return pending && over !== of;
 }

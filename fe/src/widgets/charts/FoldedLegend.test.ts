@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { foldSmall } from './fold';
+import { foldSmall } from './FoldedLegend';
 
 const fold = (values: number[], total = values.reduce((a, b) => a + b, 0)) =>
   foldSmall(values, value => value, total);

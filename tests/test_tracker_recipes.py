@@ -20,7 +20,7 @@ from torch_tb_profiler.http import routes
 from torch_tb_profiler.http.query import Query
 from torch_tb_profiler.session import open_session
 
-PAGE = Path(__file__).parents[2] / "docs" / "trackers.md"
+PAGE = Path(__file__).parents[1] / "docs" / "trackers.md"
 OFFLINE = {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "MLFLOW_ALLOW_FILE_STORE": "true"}
 
 
