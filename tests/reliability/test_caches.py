@@ -135,7 +135,7 @@ def test_partial_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     old, new = tmp_path / ".old.part", tmp_path / ".new.part"
     old.write_bytes(b"x")
     new.write_bytes(b"x")
-    long_ago = time.time() - 2 * folder.STALE_SECONDS
+    long_ago = time.time() - 2 * folder.MIN_STALE_SECONDS
     os.utime(old, (long_ago, long_ago))
     assert cache.save_json("key", "summary", b"{}")
     assert not old.exists()

@@ -133,7 +133,7 @@ def test_a_named_folder_and_a_folder_below_an_unnamed_one_may_share_a_name(tmp_p
 @pytest.fixture
 def growing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     """Make no file old enough for the first listing to load it; the second listing agrees with the first."""
-    monkeypatch.setattr(log, "SETTLED_SECONDS", 1e9)
+    monkeypatch.setattr(log, "MIN_SETTLED_SECONDS", 1e9)
     return Session([Root(str(folder))], Settings(cache_bytes=0, poll_seconds=0.1))
 
 

@@ -155,7 +155,7 @@ def test_a_growing_file_is_left_alone_until_two_listings_agree(
 
     monkeypatch.setattr(LogFolders, "scan", scan_stepwise)
     # No file is old enough for the first listing, however long that takes to begin.
-    monkeypatch.setattr(log, "SETTLED_SECONDS", 1e9)
+    monkeypatch.setattr(log, "MIN_SETTLED_SECONDS", 1e9)
     with Session([Root(str(folder))], settings(poll_seconds=0.1)) as session:
         session.start()
         until(lambda: session.scanned)

@@ -12,7 +12,7 @@ from pathlib import Path
 logger = logging.getLogger(__name__)
 
 _PART = ".part"
-STALE_SECONDS = 3600.0
+MIN_STALE_SECONDS = 3600.0
 """A partial file older than this was left behind by a process that was killed."""
 
 EVICTIONS_PER_LIMIT = 64
@@ -79,7 +79,7 @@ class BoundedFolder:
         now = time.time()
         for used, size, name in entries:
             part = name.endswith(_PART)
-            if (total > self._max_bytes and not part) or (part and now - used > STALE_SECONDS):
+            if (total > self._max_bytes and not part) or (part and now - used > MIN_STALE_SECONDS):
                 self.remove(self.path / name)
                 total -= size
 

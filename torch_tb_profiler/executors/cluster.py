@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 CONNECT_SECONDS = 10
 """Timeout for connecting to the scheduler."""
 
-REPORT_SECONDS = 0.3
+REPORT_INTERVAL_SECONDS = 0.3
 """Shortest time between two progress reports of a job."""
 
 TOPIC = "torch-tb-profiler"
@@ -197,7 +197,7 @@ def _run(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     def report(progress: ProgressTuple) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last >= REPORT_SECONDS:
+        if now - last >= REPORT_INTERVAL_SECONDS:
             last = now
             worker.log_event(TOPIC, [name, *progress])
 

@@ -32,7 +32,7 @@ from torch_tb_profiler.storage import FileEntry, FileId, Location, open_location
 
 logger = logging.getLogger(__name__)
 
-SETTLED_SECONDS = 3.0
+MIN_SETTLED_SECONDS = 3.0
 """A file that changed less than this ago may still be written; it is loaded once two listings agree on it."""
 
 GROWING_POLL_SECONDS = 1.0
@@ -193,7 +193,7 @@ class LogFolders:
         """Return True if this content was not in the last listing and was written just now."""
         if self._ids.get(file.id.uri) == file.id or entry.mtime is None:
             return False
-        return abs(time.time() - entry.mtime) < SETTLED_SECONDS
+        return abs(time.time() - entry.mtime) < MIN_SETTLED_SECONDS
 
     def _poll(self) -> None:
         while not self._closing.is_set():

@@ -242,7 +242,7 @@ def test_a_profiler_function_on_another_thread_explains_nothing() -> None:
 
 @pytest.mark.parametrize("few", [0, 8])
 def test_what_encloses_events_is_found_thread_by_thread(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calltree, "_FEW_THREADS", few)
+    monkeypatch.setattr(calltree, "_MAX_UNSORTED_THREADS", few)
     trace = draw("""
     host   cpu_op  outer   0  100
     host   cpu_op  inner  10   20

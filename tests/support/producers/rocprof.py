@@ -101,7 +101,7 @@ class RocprofCopy:
 
     @property
     def agents(self) -> tuple[int, int]:
-        """Source and target."""
+        """Return source and target."""
         return (CPU, GPU) if self.to_device else (GPU, CPU)
 
 

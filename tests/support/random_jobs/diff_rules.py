@@ -28,7 +28,7 @@ _MIN_CHANGE = 0.02
 _MAX_LIKENESS = 0.8
 """Largest correlation that few steps are taken to have."""
 
-_CLEAR_ERRORS = 4.0
+_MIN_CLEAR_ERRORS = 4.0
 """How many standard errors a change is from the 2% if few steps tell them apart, too."""
 
 _NEEDED_ERRORS = 2.8
@@ -118,7 +118,7 @@ def _judge_needed(match: re.Match[str], change: Change) -> str | None:
     before, now = (float(np.mean(side)) for side in sides)
     margin, size = _MIN_CHANGE * before, abs(now - before)
     error = float(np.sqrt(sum(np.var(side, ddof=1) / len(side) for side in sides)))
-    if "unclear" in match[0] and abs(size - margin) > _CLEAR_ERRORS * error:
+    if "unclear" in match[0] and abs(size - margin) > _MIN_CLEAR_ERRORS * error:
         return f"the change of {size:.0f} µs is clearly not the {margin:.0f} µs that matter"
     per_step = error**2 / sum(1 / len(side) for side in sides)
     goal = max(size if size >= margin else margin - size, 1e-9)

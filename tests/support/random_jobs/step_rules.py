@@ -17,14 +17,8 @@ from tests.support.random_jobs.rules import (
     ratio,
     us,
 )
-from tests.support.random_jobs.straggler_rules import _judge_balanced
 from tests.support.random_jobs.truth import union_us
 from tests.support.simulation.simulator import BETWEEN_OPERATOR, ODD_OPERATOR
-
-
-def _judge_nobody_late(match: re.Match[str], context: Context) -> str | None:
-    return _judge_balanced(match, context)
-
 
 RankTime = Callable[[int, Collection[int]], float]
 """Returns a time per step of a rank without its odd steps."""

@@ -107,7 +107,7 @@ def _judge_pipeline_gain(match: re.Match[str], context: Context) -> str | None:
 
 
 def _judge_pipeline_wait(match: re.Match[str], context: Context) -> str | None:
-    """A rank's file alone doesn't tell waiting from a link that is slower than the sizes let expect."""
+    """Check a wait; one file doesn't tell it from a link that is slower than the sizes suggest."""
     true = context.truth.exposed(context.rank, context.odd)
     return _judge_pipeline(match, context) or context.at_least(us(match["time"]), true, "communication")
 

@@ -166,7 +166,7 @@ class JobTruth:
         )
 
     def saved_alone_by_kernels(self, rank: int, copies: bool, odd: Collection[int]) -> float:
-        """What a step of a rank saves with kernels (and copies) twice as fast, if communication takes as long."""
+        """Return what a step of a rank saves with kernels (and copies) twice as fast, if communication stays."""
 
         def speed_up(alone: Simulation) -> Simulation:
             # Its kernels are those of rank 0 of the job in which it is alone.

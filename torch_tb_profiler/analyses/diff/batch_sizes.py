@@ -20,7 +20,7 @@ from torch_tb_profiler.analyses.shared.grouping import input_shape_codes, input_
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, TracePair
 
-BATCH_AGREEMENT = 0.5
+MIN_AGREEING_SHARE = 0.5
 """Smallest share of the operators with different inputs that must agree on the two batch sizes,"""
 
 MIN_SAMPLE_SHARE = 0.5
@@ -41,7 +41,7 @@ def find_batch_sizes(tree: AlignedTree, pair: TracePair) -> tuple[int, int] | No
     if not pairs:
         return None
     sizes, count = pairs.most_common(1)[0]
-    return sizes if count >= max(2, BATCH_AGREEMENT * int(differ.sum())) else None
+    return sizes if count >= max(2, MIN_AGREEING_SHARE * int(differ.sum())) else None
 
 
 def find_sample_counts(tree: AlignedTree, pair: TracePair) -> tuple[int, int] | None:

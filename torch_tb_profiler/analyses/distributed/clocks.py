@@ -32,13 +32,13 @@ _ENDING_TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "barrier", *AL
 _MIN_TIME_OF_DAY_NS = 10**18
 """A clock below this (September 2001) doesn't show the time of day."""
 
-_MIN_CORRECTION_NS, _CORRECTION_RESIDUALS = 20_000, 3
+_MIN_CORRECTION_NS, _MIN_CORRECTION_RESIDUALS = 20_000, 3
 """A clock is corrected if ends differ by more than this time and by more than this many residuals."""
 
 UNKNOWN_ERROR_NS = 2**60
 """Error of a clock that shares no ends with another clock."""
 
-_AGREEMENT_NS, _MIN_AGREEING_ENDS = 100_000, 3
+_MAX_AGREEING_SPREAD_NS, _MIN_AGREEING_ENDS = 100_000, 3
 """Ends in groups with unlisted ranks count as shared if at least this many agree to within this time."""
 
 ClockMethod = Literal["reference", "base_time", "clock_sync", "collective_ends", "none"]
@@ -155,7 +155,7 @@ def _host_offsets(job: DistributedJob, offsets: _EndOffsets, dated: Sequence[boo
         if len(ranks) > 1:
             middle = 0 if reference in ranks else int(median(offsets.offset[ranks]))
             for i in ranks:
-                tolerance = max(_CORRECTION_RESIDUALS * offsets.residual[i], _MIN_CORRECTION_NS)
+                tolerance = max(_MIN_CORRECTION_RESIDUALS * offsets.residual[i], _MIN_CORRECTION_NS)
                 if abs(offsets.offset[i] - middle) <= tolerance:
                     shared[i] = middle
     return shared
@@ -183,7 +183,7 @@ def _rank_clock(
             return RankClock(method, sync_shift, error, 0, int(nominal[i]))
         return RankClock("none", None, None, 0, None)
     end_offset, offset = int(offsets.offset[i]), int(host_offsets[i])
-    if dated and abs(offset) <= max(_CORRECTION_RESIDUALS * residual, _MIN_CORRECTION_NS):
+    if dated and abs(offset) <= max(_MIN_CORRECTION_RESIDUALS * residual, _MIN_CORRECTION_NS):
         return RankClock(method, sync_shift, residual + abs(end_offset), ends, int(nominal[i]))
     error = residual + abs(end_offset - offset)
     corrected = sync_shift - offset if dated else None
@@ -263,7 +263,7 @@ class _EndOffsets:
             middles = middle_means(difference, which, counts)
             spreads = middle_means(np.abs(difference - middles[which]), which, counts)
             if uncertain:
-                agree = (counts >= _MIN_AGREEING_ENDS) & (spreads <= _AGREEMENT_NS)
+                agree = (counts >= _MIN_AGREEING_ENDS) & (spreads <= _MAX_AGREEING_SPREAD_NS)
                 children, middles, spreads, counts = (
                     column[agree] for column in (children, middles, spreads, counts)
                 )

@@ -24,7 +24,7 @@ from torch_tb_profiler.model.schedule.unrecorded_waits import has_unrecorded_wai
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace
 
-SLOW_CALL_NS = 50_000
+MIN_SLOW_CALL_NS = 50_000
 """A launch call that takes longer is an outlier: something blocked the host in it."""
 
 MAX_LAUNCH_GAP_NS = 1_000_000
@@ -114,7 +114,7 @@ def launch_calls(trace: Trace, work: Int32) -> LaunchCalls:
 
 
 def api_calls(
-    trace: Trace, calls: LaunchCalls, slow_call_ns: int = SLOW_CALL_NS, long_delay_ns: int = LONG_DELAY_NS
+    trace: Trace, calls: LaunchCalls, slow_call_ns: int = MIN_SLOW_CALL_NS, long_delay_ns: int = LONG_DELAY_NS
 ) -> ApiCalls:
     """Return the statistics of each launch API. Any call with work counts, whatever its vendor and name."""
     groups = group(trace.events.name[calls.call])

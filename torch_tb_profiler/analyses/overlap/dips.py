@@ -28,16 +28,16 @@ MIN_ITERATIONS = 8
 LOW_CLOCK_RATIO = 0.95
 """A clock below this share of the rank's median is low."""
 
-HOT_DEGREES = 5
+MIN_HOT_DEGREES = 5
 """A temperature at least this many °C above the rank's median is high."""
 
-FULL_MEMORY_PERCENT = 95
+MIN_FULL_MEMORY_PERCENT = 95
 """Memory of which at least this share is in use is short."""
 
-STRONG_CHANCE, WEAK_CHANCE = 0.01, 0.05
+MAX_STRONG_CHANCE, MAX_WEAK_CHANCE = 0.01, 0.05
 """Evidence is strong or weak if chance alone gives such a table at most this often."""
 
-STRONG_STRETCHES = 3
+MIN_STRONG_STRETCHES = 3
 """Fewest separate stretches of coinciding dips for strong evidence: one long stretch is a single event."""
 
 Signal = Literal["clock", "temperature", "memory"]
@@ -45,8 +45,8 @@ Strength = Literal["strong", "weak", "none"]
 
 _UNUSUAL: dict[Signal, Callable[[Float64], Bool]] = {
     "clock": lambda values: values < LOW_CLOCK_RATIO * np.median(values),
-    "temperature": lambda values: values >= np.median(values) + HOT_DEGREES,
-    "memory": lambda values: values >= FULL_MEMORY_PERCENT,
+    "temperature": lambda values: values >= np.median(values) + MIN_HOT_DEGREES,
+    "memory": lambda values: values >= MIN_FULL_MEMORY_PERCENT,
 }
 
 
@@ -71,9 +71,9 @@ class SignalEvidence(NamedTuple):
     @property
     def strength(self) -> Strength:
         """Return how strong the evidence is that dips and unusual readings coincide."""
-        if 2 * self.dips_with < self.dips or self.chance > WEAK_CHANCE:
+        if 2 * self.dips_with < self.dips or self.chance > MAX_WEAK_CHANCE:
             return "none"
-        return "strong" if self.chance <= STRONG_CHANCE and self.stretches >= STRONG_STRETCHES else "weak"
+        return "strong" if self.chance <= MAX_STRONG_CHANCE and self.stretches >= MIN_STRONG_STRETCHES else "weak"
 
 
 class OverlapDips(NamedTuple):

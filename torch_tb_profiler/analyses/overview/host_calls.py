@@ -17,7 +17,7 @@ from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, name_mask, rows_mask
 
-SLOW_CALL_NS = 1_000_000
+MIN_LONG_CALL_NS = 1_000_000
 """A call that takes longer does more than submit work."""
 
 SLOW_LAUNCH_RATIO = 20
@@ -107,7 +107,7 @@ def blocking_call_groups(trace: Trace) -> BlockingCallGroups:
     allocating = memory if _recurs(trace, rows[memory]) else np.zeros(len(rows), np.bool_)
     duration = trace.events.duration[rows]
     median_launch = median(duration[launch]) if launch.any() else 0.0
-    slow = (duration >= SLOW_CALL_NS) & ~wait & ~allocating & ~_names_match(trace, rows, _COPY)
+    slow = (duration >= MIN_LONG_CALL_NS) & ~wait & ~allocating & ~_names_match(trace, rows, _COPY)
     slow &= ~launch | (duration > SLOW_LAUNCH_RATIO * median_launch)
     starting = rows[slow]
     if _recurs(trace, starting):

@@ -61,7 +61,7 @@ MIN_ATTENTION_SHARE = 0.9
 MIN_PART_SHARE = 0.01
 """Errors of a part of the time are at least relative to this share of the whole."""
 
-TUKEY = 4.685
+MAX_STANDARDIZED_RESIDUAL = 4.685
 """Standardized residuals beyond this are outliers (95% efficiency with normal errors)."""
 
 MIN_CHANGE = 0.08
@@ -165,7 +165,7 @@ def _fit_cost(found: ServingIterations, work: Int64, rows: Int64) -> IterationCo
     batches = padded_batches(
         found.decode_requests[rows],
         found.phase[rows] == DECODE,
-        np.abs(residual) <= TUKEY * _scale(residual),
+        np.abs(residual) <= MAX_STANDARDIZED_RESIDUAL * _scale(residual),
         total - attended,
         found.padded_requests[rows],
     )
@@ -180,7 +180,7 @@ def _fit_cost(found: ServingIterations, work: Int64, rows: Int64) -> IterationCo
     predicted = counts[:, modeled] @ law.modeled[modeled]
     residual = (total - predicted[rows]) / total
     spread = _scale(residual)
-    inlier = np.abs(residual) <= TUKEY * spread
+    inlier = np.abs(residual) <= MAX_STANDARDIZED_RESIDUAL * spread
     varied = np.var(total[inlier])
     explained = float(1 - np.mean((total - predicted[rows])[inlier] ** 2) / varied) if varied > 0 else None
     changed = _find_change(residual) if has_kv else None  # what the KV cache adds changes with the batch
@@ -363,7 +363,7 @@ def _fit(data: Float64, times: Float64, scale_by: Float64) -> _Fit:
     for _ in range(_MAX_ROUNDS):
         before, values = values, _non_negative(scaled, target, weights)
         residual = target - scaled @ values
-        squares = (residual / (TUKEY * _scale(residual))) ** 2
+        squares = (residual / (MAX_STANDARDIZED_RESIDUAL * _scale(residual))) ** 2
         weights = np.clip(1 - squares, 0, 1) ** 2
         if np.abs(values - before).max() <= _TOLERANCE * np.abs(values).max(initial=1e-300):
             break
@@ -420,5 +420,5 @@ def outlier_mask(cost: IterationCost, work: Int64) -> Bool:
         return np.zeros(len(work), np.bool_)
     with np.errstate(invalid="ignore"):
         excess: npt.NDArray[np.float64] = (work - cost.predicted) / np.maximum(work, 1)
-        late: Bool = excess > max(TUKEY * cost.spread, 0.1)
+        late: Bool = excess > max(MAX_STANDARDIZED_RESIDUAL * cost.spread, 0.1)
     return late

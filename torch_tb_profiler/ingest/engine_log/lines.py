@@ -27,7 +27,7 @@ ZONE_STEP_NS = 900 * 10**9
 MAX_START_DELAY_NS = 60 * 10**9
 """Between the line that says that the profiler starts and the first event of its trace pass fewer ns than this."""
 
-NEAR_NS = 36 * 3600 * 10**9
+MAX_DISTANCE_NS = 36 * 3600 * 10**9
 """Lines further from the trace's begin than this are of no use in any zone."""
 
 SECOND, MILLISECOND = 10**9, 10**6
@@ -146,7 +146,7 @@ def _parse_json(line: str, epoch: int | None, near_ns: int) -> LogLine | None:
 
 def _is_far(stamp: Stamp, near_ns: int) -> bool:
     time = stamp.epoch if stamp.epoch is not None else stamp.local
-    return time is not None and abs(time - near_ns) > NEAR_NS
+    return time is not None and abs(time - near_ns) > MAX_DISTANCE_NS
 
 
 def _vllm_time(parts: tuple[str | Any, ...], near_ns: int) -> tuple[int | None, int]:

@@ -26,7 +26,7 @@ from torch_tb_profiler.model.calls.nesting import active_functions, nest, nestin
 from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, name_mask
 
-_FEW_THREADS = 8
+_MAX_UNSORTED_THREADS = 8
 """Threads whose events are found one thread after the other; those of more threads are sorted."""
 
 
@@ -150,7 +150,7 @@ def _positions_by_thread(codes: Int32, threads: Int32, count: int) -> Iterator[I
     """Yield the positions of each of these threads in a column of codes below `count`."""
     if count < 2**15:
         codes = codes.astype(np.int16)  # compared and sorted several times faster
-    if len(threads) <= _FEW_THREADS:
+    if len(threads) <= _MAX_UNSORTED_THREADS:
         yield from (np.flatnonzero(codes == code) for code in threads.tolist())
         return
     by_thread = np.argsort(codes, kind="stable")

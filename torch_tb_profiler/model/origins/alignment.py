@@ -32,7 +32,7 @@ MIN_EXPLAINED_RATIO = 0.8
 MIN_COVERED_RATIO = 0.5
 """... and if the replay has at least this share of the capture: a few kernels are found in any large capture."""
 
-FEW_KERNELS = 16
+MIN_KERNELS = 16
 """Of a replay with fewer kernels, all must be found. A capture with fewer launches and no name proves nothing."""
 
 MAX_CELLS = 400_000_000
@@ -169,13 +169,13 @@ _REASONS = (TOO_MANY, NO_ORDER, NO_NAMES, OTHER_COUNT, OTHER_KERNELS)
 
 
 def _explains(score: int, kernels: int, launches: int) -> bool:
-    enough = kernels if kernels < FEW_KERNELS else MIN_EXPLAINED_RATIO * kernels
+    enough = kernels if kernels < MIN_KERNELS else MIN_EXPLAINED_RATIO * kernels
     return score >= enough and score >= MIN_COVERED_RATIO * launches
 
 
 def _max_edits(kernels: int, launches: int) -> int:
     """Return the most edits between a replay and a capture that explains it."""
-    changed = 0 if kernels < FEW_KERNELS else int((1 - MIN_EXPLAINED_RATIO) * kernels)
+    changed = 0 if kernels < MIN_KERNELS else int((1 - MIN_EXPLAINED_RATIO) * kernels)
     return changed + max(0, launches - kernels)
 
 
@@ -204,7 +204,7 @@ def _nameless_reason(capture: CaptureSequence, replay: Int32, order: ReplayOrder
     # A kernel that is named where the capture knows the names is not one of the nameless launches.
     if np.isin(replay[~named], capture.codes[named]).any():
         return OTHER_KERNELS
-    return "" if named.any() or len(replay) >= FEW_KERNELS else NO_NAMES
+    return "" if named.any() or len(replay) >= MIN_KERNELS else NO_NAMES
 
 
 def _same_bag(capture: CaptureSequence, replay: Int32) -> bool:

@@ -51,10 +51,10 @@ MAX_WAKE_NS = 50_000
 _COPY_TOLERANCE_NS = 20_000
 """A pageable copy's call may return this long before the copy is recorded to end, ns."""
 
-_LONG_COPY_CALL_NS = 50_000
+_MIN_LONG_COPY_CALL_NS = 50_000
 """A longer call of a pageable copy waits for it, ns, even if it returns a little before the recorded end."""
 
-_LONG_KERNEL_NS = 20_000
+_MIN_LONG_KERNEL_NS = 20_000
 """Kernels longer than this show whether their launches block, ns; shorter ones may end in their launch anyway."""
 
 _MIN_BLOCKING_SHARE = 0.8
@@ -201,7 +201,7 @@ def _copy_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     names = trace.events.name[items.row[at]]
     at = at[~name_mask(trace.strings, _ON_DEVICE_OR_PINNED.search, names)[names]]
     finish = event_ends(trace)[items.call[at]]
-    is_long = finish - items.call_start[at] > _LONG_COPY_CALL_NS
+    is_long = finish - items.call_start[at] > _MIN_LONG_COPY_CALL_NS
     outlasts = (finish >= items.end[at]) | (is_long & (finish >= items.end[at] - _COPY_TOLERANCE_NS))
     at = at[outlasts & (finish > items.start[at])]
     return items.call[at].astype(np.int64), at
@@ -215,7 +215,7 @@ def _launch_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     at = np.flatnonzero((items.call >= 0) & (event_kinds(trace)[items.row] == Kind.KERNEL))
     finish = event_ends(trace)[items.call[at]]
     ends_in_call = (items.end[at] <= finish + MAX_WAKE_NS) & (items.start[at] < finish)
-    is_long = items.end[at] - items.start[at] > _LONG_KERNEL_NS
+    is_long = items.end[at] - items.start[at] > _MIN_LONG_KERNEL_NS
     if is_long.sum() < _MIN_LONG_KERNELS or ends_in_call[is_long].mean() < _MIN_BLOCKING_SHARE:
         at = at[:0]
     else:

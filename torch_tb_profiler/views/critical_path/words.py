@@ -30,7 +30,7 @@ _BOTTLENECK_PARTS = {
 }
 """What is on the path, by bottleneck; waiting for other ranks is told apart where they are compared."""
 
-_MAJORITY = 0.5
+_MIN_MAJORITY_SHARE = 0.5
 """Share of the path from which on a step is called bound by one part."""
 
 MIN_CHANGE = 0.005
@@ -167,7 +167,7 @@ def _bound_phrase(bottleneck: str, kind: str) -> str:
 def _share_sentence(base: str, share: float, part: str, bound: str, likely: bool) -> Text:
     """Say what share of the path its largest part is, and what the step is bound by if that is most of it."""
     share_phrase, hedge = Phrase(format_ratio(share), TIMELINE_WITH_PATH), "likely " if likely else ""
-    if share >= _MAJORITY:
+    if share >= _MIN_MAJORITY_SHARE:
         return text(
             "{base} is {likely}{bound}: {share} of its critical path is {part}.",
             base=capitalize(base),
@@ -364,7 +364,7 @@ def explanation(
 
 def _is_unknown(times: Mapping[str, float], explained: float) -> bool:
     """Return whether most of the path is latency between starts of which most aren't explained."""
-    return explained < _MAJORITY and max(times, key=lambda part: times[part]) == "latency"
+    return explained < _MIN_MAJORITY_SHARE and max(times, key=lambda part: times[part]) == "latency"
 
 
 def _unexplained_starts(explained: float, recorded: bool, noun: str) -> str:

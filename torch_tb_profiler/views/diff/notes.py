@@ -21,7 +21,7 @@ ALIKE_RATIO = 0.1
 CORRELATED = 0.2
 """Autocorrelation of the steps from which on a note mentions it."""
 
-_CLEAR_ERRORS = 2.0
+_MIN_CLEAR_ERRORS = 2.0
 """From so many standard errors on, the steps show a correlation; of independent ones, fewer than 2% show one."""
 
 
@@ -131,7 +131,7 @@ def _uncertainty_notes(
     lines = []
     if autocorrelation >= CORRELATED:
         counts = [*base.recordings, *candidate.recordings]
-        shown = autocorrelation >= _CLEAR_ERRORS * autocorrelation_error(counts)
+        shown = autocorrelation >= _MIN_CLEAR_ERRORS * autocorrelation_error(counts)
         lines.append(
             f"Consecutive {noun}s {'are' if shown else 'may be'} correlated (autocorrelation "
             f"{format_number(autocorrelation, 2)}), so they count as fewer {noun}s and the intervals are wider."

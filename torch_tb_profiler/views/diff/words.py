@@ -37,7 +37,7 @@ _STATUS = {
     "moved_out": ", now in processes that aren't recorded",
 }
 
-NEARLY_ALL = 0.9
+NEARLY_ALL_SHARE = 0.9
 """A category that explains at least this share of the change explains nearly all of it."""
 
 MAX_OPERATORS = 3
@@ -47,7 +47,7 @@ MAX_COVERAGE_DIFFERENCE = 0.05
 """Largest difference between the sides' shares of device time with known work; beyond it, more FLOPs may only be
 known, not done."""
 
-COMPLETE_COVERAGE = 0.995
+MIN_COMPLETE_COVERAGE = 0.995
 """Share of the device time with known work from which on all of it counts as known."""
 
 
@@ -272,11 +272,11 @@ def _has_direction(step: Change) -> bool:
 
 
 def _largest_cause(bar: DiffBar, share: float, root: DiffLevel, per_step: str) -> Text:
-    if share > 2 - NEARLY_ALL:
+    if share > 2 - NEARLY_ALL_SHARE:
         template = (
             "More than the entire change{per_step} comes from {bar}{doubt}; other categories offset part of it."
         )
-    elif share >= NEARLY_ALL:
+    elif share >= NEARLY_ALL_SHARE:
         template = "Nearly all of the change{per_step} comes from {bar}{doubt}."
     else:
         template = "The largest part of the change{per_step}, {share}, comes from {bar}{doubt}."
@@ -348,7 +348,7 @@ def flops_sentences(comparison: PairComparison, min_effect: float, noun: str) ->
         )
         return [text(template, **coverage)]
     limits: Text = ()
-    if min(base.coverage, candidate.coverage) < COMPLETE_COVERAGE:
+    if min(base.coverage, candidate.coverage) < MIN_COMPLETE_COVERAGE:
         template = "FLOPs or bytes are known for {old} of device time in the base, {new} in the candidate."
         limits = text(template, **coverage)
     speeds = _tflops(old, base.matrix.busy_ns), _tflops(new, candidate.matrix.busy_ns)

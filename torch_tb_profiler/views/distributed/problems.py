@@ -26,7 +26,7 @@ from torch_tb_profiler.views.distributed.reasons import recording_options
 MAX_LISTED_PER_KIND = 20
 """Most ranks listed with a problem of one kind; beyond that, as many as a screen holds, only their number."""
 
-NOTABLE_CLOCK_ERROR_NS = 1_000_000
+MIN_NOTABLE_CLOCK_ERROR_NS = 1_000_000
 """Corrections and errors of clocks above this are a problem; smaller ones only appear in `ranks`.
 
 Clocks that NTP synchronizes over a network agree to about a millisecond."""
@@ -139,7 +139,7 @@ def _clock_problems(comparison: RankComparison) -> Iterator[Problem]:
             )
         elif clock.method == "collective_ends" and (
             # Processes of one host share its clock, so different offsets on one host are worth a note.
-            abs(offset) > NOTABLE_CLOCK_ERROR_NS or offsets.get(source.host, set()) - {offset}
+            abs(offset) > MIN_NOTABLE_CLOCK_ERROR_NS or offsets.get(source.host, set()) - {offset}
         ):
             sentence = text(
                 "The clock of {rank} is {offset} {where}; it was corrected by aligning the ends of {collectives}, "
@@ -151,7 +151,9 @@ def _clock_problems(comparison: RankComparison) -> Iterator[Problem]:
                 residual=format_duration(clock.residual),
             )
         elif (
-            clock.residual is not None and clock.residual > NOTABLE_CLOCK_ERROR_NS and clock.method != "reference"
+            clock.residual is not None
+            and clock.residual > MIN_NOTABLE_CLOCK_ERROR_NS
+            and clock.method != "reference"
         ):
             error = format_duration(clock.residual)
             sentence = text("Arrivals of {rank} are known only to within {error}", rank=rank, error=error)

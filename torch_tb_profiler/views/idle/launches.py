@@ -14,7 +14,7 @@ from torch_tb_profiler.analyses.launches.bandwidth import (
     copy_groups,
     time_bucket_edges,
 )
-from torch_tb_profiler.analyses.launches.calls import LONG_DELAY_NS, SLOW_CALL_NS, api_calls, launch_calls
+from torch_tb_profiler.analyses.launches.calls import LONG_DELAY_NS, MIN_SLOW_CALL_NS, api_calls, launch_calls
 from torch_tb_profiler.analyses.launches.queue import blocked_launches, max_lengths_between, stream_queues
 from torch_tb_profiler.analyses.launches.sequences import common_slice, graph_capture_savings, work_sequences
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
@@ -45,7 +45,7 @@ class DeviceWorkParams(msgspec.Struct, frozen=True):
 class LaunchesParams(DeviceWorkParams, frozen=True):
     """`slow_call_ns`, `long_delay_ns`: a longer call, or a longer delay of its work, is an outlier."""
 
-    slow_call_ns: Annotated[int, msgspec.Meta(ge=0)] = SLOW_CALL_NS
+    slow_call_ns: Annotated[int, msgspec.Meta(ge=0)] = MIN_SLOW_CALL_NS
     long_delay_ns: Annotated[int, msgspec.Meta(ge=0)] = LONG_DELAY_NS
 
 

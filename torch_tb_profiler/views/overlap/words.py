@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.overlap.dips import (
     DIP_RATIO,
-    FULL_MEMORY_PERCENT,
-    HOT_DEGREES,
     LOW_CLOCK_RATIO,
+    MIN_FULL_MEMORY_PERCENT,
+    MIN_HOT_DEGREES,
     MIN_ITERATIONS,
     OverlapDips,
     Signal,
@@ -52,8 +52,8 @@ SERIES_TITLES: dict[SeriesName, str] = {
 
 UNUSUAL: dict[Signal, str] = {
     "clock": f"below {LOW_CLOCK_RATIO:.0%} of the rank's median",
-    "temperature": f"{HOT_DEGREES} °C or more above the rank's median",
-    "memory": f"{FULL_MEMORY_PERCENT}% or more in use",
+    "temperature": f"{MIN_HOT_DEGREES} °C or more above the rank's median",
+    "memory": f"{MIN_FULL_MEMORY_PERCENT}% or more in use",
 }
 
 _COINCIDENCE: dict[Signal, str] = {

@@ -17,7 +17,7 @@ import pageCss from './index.module.css';
 /** Rows that are listed until all are asked for. */
 const MAX_ROWS = 8;
 /** Ranks up to which what one of them does stands below them, not beside. */
-const FEW_ROWS = 5;
+const MAX_FEW_ROWS = 5;
 /** Most names of a rank’s activity that are listed. */
 const MAX_NAMES = 8;
 
@@ -51,7 +51,7 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
   const per = payload.steps.length > 1 ? ` per ${payload.step_noun}` : '';
   const shown = activity.find(row => row.worker === picked) ?? activity[0];
   const rows = groupByHost(payload, listed);
-  const few = rows.length <= FEW_ROWS;
+  const few = rows.length <= MAX_FEW_ROWS;
   return (
     <div className={`${css.grid} ${few ? css.few : ''}`}>
       <Panel

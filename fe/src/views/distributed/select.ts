@@ -13,7 +13,7 @@ export const rankNoun = ({ ranks, stragglers }: Payload): 'rank' | 'worker' =>
 
 export type StepPart = 'computation_ns' | 'overlap_ns' | 'exposed_ns' | 'other_ns';
 
-export interface RankStepGrid {
+interface RankStepGrid {
   rows: string[];
   steps: string[];
   values: (number | null)[][];

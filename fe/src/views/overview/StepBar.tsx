@@ -8,7 +8,7 @@ import css from './StepBar.module.css';
 
 /** Layout, px. */
 const BAR = 38;
-const LABEL_WIDTH = 112; // a wider part has its label inside
+const MIN_LABEL_WIDTH = 112; // a wider part has its label inside
 const LINE = 15;
 
 interface Placed extends CategoryPart {
@@ -68,7 +68,7 @@ export function StepBar({ now, device, onOpen }: Props) {
   const toX = (ns: number) => (now.duration > 0 ? (ns / now.duration) * width : 0);
   const placed: Placed[] = found.map(part => ({ ...part, x: toX(part.from), width: toX(part.ns) }));
   const leaders = placeLeaders(
-    placed.filter(part => part.width < LABEL_WIDTH),
+    placed.filter(part => part.width < MIN_LABEL_WIDTH),
     width,
   );
   const rowsBelow = leaders.reduce((rows, leader) => Math.max(rows, leader.row + 1), 0);
@@ -123,7 +123,7 @@ export function StepBar({ now, device, onOpen }: Props) {
               >
                 <title>{`${part.title}: ${exactDuration(part.ns)}, ${formatRatio(part.share)}`}</title>
               </rect>
-              {part.width >= LABEL_WIDTH && (
+              {part.width >= MIN_LABEL_WIDTH && (
                 <g style={{ fill: categoryInk(part.category) }} pointerEvents="none">
                   <text x={part.x + 10} y={top + 16} className="strong">
                     {`${part.title} `}

@@ -170,7 +170,7 @@ export function extremes(
   };
 }
 
-export interface BreakdownRow {
+interface BreakdownRow {
   category: Category;
   title: string;
   average: number | null;

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MAX_RANKS_READ = 64
 """Largest job whose other ranks are read for a page about one rank; only Distributed reads larger ones."""
 
-_ROUNDING_NS = 1e-3
+_MAX_ROUNDING_ERROR_NS = 1e-3
 """Remainders below this many ns are rounding errors: means of whole ns over up to 1,000 steps are no finer."""
 
 _MIN_NAMED_SHARE = 0.01
@@ -75,7 +75,7 @@ def _with_rest(
 ) -> CommunicationParts:
     rest = total - waiting - transfer
     bounded = communication is not None and communication.bounded and transfer > 0
-    return CommunicationParts(transfer, waiting, rest if rest > _ROUNDING_NS else 0.0, bounded)
+    return CommunicationParts(transfer, waiting, rest if rest > _MAX_ROUNDING_ERROR_NS else 0.0, bounded)
 
 
 def is_compared(parts: CommunicationParts) -> bool:

@@ -39,7 +39,7 @@ interface Props {
 }
 
 /** A shorter movement of a pressed pointer is a click, px. */
-const DRAG_PX = 4;
+const MIN_DRAG_PX = 4;
 /** Distance at which an edge of the selected area can be dragged. */
 const EDGE_PX = 5;
 /** Setting: the user has zoomed with the wheel before. */
@@ -173,7 +173,7 @@ export function Canvas(props: Props) {
       stage.current!.dataset.edge = String(heldAt(x) !== null);
       return;
     }
-    dragged.moved ||= Math.abs(x - dragged.x) > DRAG_PX;
+    dragged.moved ||= Math.abs(x - dragged.x) > MIN_DRAG_PX;
     if (dragged.moved && dragged.pans) {
       controller.panBy(dragged.x - x);
       dragged.x = x;
