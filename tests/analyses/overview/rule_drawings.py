@@ -116,6 +116,16 @@ def draw_launches(linked: int, ahead: int = 6) -> Document:
     return picture(*lines[:linked], *cut[linked:])
 
 
+def draw_slow_launches(linked: int, names: int = 20) -> Document:
+    """Draw 20 kernels, each after an operator of 1.9 ms, of so many names; `linked` of them have a launch."""
+    lines = [steps(1, 40_000)]
+    for i in range(20):
+        at, call = 2_000 * i, i + 1 if i < linked else 999
+        kernel = work(at + 1_910, 80, at + 1_900, i + 1).replace(f"correlation={i + 1} s", f"correlation={call} s")
+        lines += [f"host cpu_op aten::op{i % names} {at} 1900", kernel]
+    return {"traceEvents": [event(line) for line in "\n".join(lines).splitlines()]}
+
+
 def draw_code(last: int, launch: int = 108) -> Document:
     """Draw ten kernels that wait for launches `launch` us after an operator begins, of 98 or 102 us in turns."""
     lines = []

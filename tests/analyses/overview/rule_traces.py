@@ -46,6 +46,7 @@ from tests.analyses.overview.rule_drawings import (
     draw_long_wait,
     draw_optimizer,
     draw_product,
+    draw_slow_launches,
     draw_stage,
     draw_start,
     draw_waits,
@@ -139,6 +140,9 @@ RULES: dict[tuple[str, str], Three] = {
         picture(BEGIN, "host cpu_op aten::mm 0 20", "host cpu_op aten::sort 30 8000", END),
     ),
     ("launch_bound", ""): Three(draw_launches(20), draw_launches(19), draw_launches(20, ahead=6_000)),
+    ("launch_bound", "slow"): Three(
+        draw_slow_launches(20), draw_slow_launches(19), draw_slow_launches(20, names=2)
+    ),
     ("launch_bound", "engine"): Three(
         draw_eager_engine(20), draw_eager_engine(19), draw_eager_engine(20, ahead=200)
     ),

@@ -99,7 +99,7 @@ def find_host_causes(trace: Trace) -> Iterator[Finding]:
     passes = device_busy(trace)
     for rule in (
         _data_loading, _start_up, _allocator, _synchronization, _blocking_copies,
-        _host_code, _short_code, _launch_bound, _unrecorded_code,
+        _host_code, _short_code, _launch_bound, _unrecorded_code, _slow_launches,
     ):  # fmt: skip
         for finding in rule(trace, passes):
             has_own = finding.passes is not NO_INTERVALS
@@ -335,6 +335,22 @@ def _launch_bound(trace: Trace, passes: Intervals) -> Iterator[Finding]:
         item = median(end - start)
         case = "" if serving_iterations(trace) is None else "engine"
         yield Finding("launch_bound", during, case=case, value=item, window=_longest_stretch(during))
+
+
+def _slow_launches(trace: Trace, passes: Intervals) -> Iterator[Finding]:
+    """Find long idle stretches before most launches, which no code that they have in common explains."""
+    device, launch = device_launches(trace)
+    linked = device[launch >= 0]
+    if len(linked) < MIN_LAUNCHES or serving_iterations(trace) is not None:
+        return
+    during = long_stretches(subtract(host_late_times(trace), passes))
+    many = MIN_LATE_LAUNCHES * int(step_kinds(trace).typical.sum())
+    if len(during.starts) >= many and 2 * len(during.starts) > len(linked):
+        if any(2 * total(frame.during) > total(during) for frame in dominant_frames(trace, during)[:1]):
+            return
+        start, end = event_spans(trace, linked)
+        item = median(end - start)
+        yield Finding("launch_bound", during, case="slow", value=item, window=_longest_stretch(during))
 
 
 def _typical_ns(trace: Trace) -> int:

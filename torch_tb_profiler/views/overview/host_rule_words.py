@@ -190,6 +190,16 @@ HOST_RULE_WORDS = {
         "shapes or control flow change from step to step. A larger batch helps as well, if it fits.",
         'model = torch.compile(model, mode="reduce-overhead")  # captures CUDA graphs',
     ),
+    ("launch_bound", "slow"): RuleWords(
+        "Find out why the host is slow to launch",
+        "For {time} of {base}, the {device} is idle in stretches of over a millisecond before most launches, "
+        "while the host is in code that differs from one to the next; the median launched kernel, copy or memset "
+        "takes {duration}. A throttled or busy CPU, or an option of the profiler that records more, may be why.",
+        f"stretches of over a millisecond before most launches, at least five per step, cost {COST} beyond what "
+        "other advice is about",
+        "all of that code has to run before each launch.",
+        "torch.profiler.profile(..., with_stack=False, record_shapes=False, profile_memory=False)  # to compare",
+    ),
     ("launch_bound", "engine"): RuleWords(
         "Replay iterations as CUDA graphs",
         "For {time} of {base}, the {device} is idle in many short gaps because the host hasn't launched the next "
