@@ -26,7 +26,7 @@ class Arrangement:
 def arrange(screen: Screen, arrangement: Arrangement) -> Screen:
     """Return the screen with the requested order and columns; with `columns` only the table that has them.
 
-    Raises UsageError if no table has them, with the names that there are.
+    Raises UsageError if no table has them; its message lists the columns.
     """
     tables = [table for table in screen.tables if table.rows]
     if arrangement.sort:

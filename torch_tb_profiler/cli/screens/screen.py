@@ -88,7 +88,7 @@ class Screen:
 
 
 def format_value(column: Column, value: Any) -> str:
-    """Return a value of a column as text: "–" is unknown, and empty is what there is none of."""
+    """Return a value of a column as text: "–" where it is unknown, empty where it doesn't apply."""
     if value is None:
         return UNKNOWN_TEXT
     if column.signed and value > 0:

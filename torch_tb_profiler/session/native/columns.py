@@ -27,6 +27,6 @@ def check_numbers(numbers: npt.NDArray[np.integer[Any]], count: int) -> Any:
 
 
 def expect_among(among: bool, count: int) -> None:
-    """Raise ValueError unless all numbers are `among` those that there are: 0..count-1."""
+    """Raise ValueError unless all numbers are `among` 0..count-1."""
     if not among:
         raise ValueError(f"a number is not among the {count} that there are")

@@ -13,7 +13,7 @@ const ZOOM = 1.4;
 /** Distance by which a press of a key pans, px. */
 const PAN_PX = 120;
 
-/** Call `handle` with each key; if it returns true, nobody else gets the key. */
+/** Call `handle` with each key; if it returns true, the key goes nowhere else. */
 export function useKeys(handle: (event: KeyboardEvent) => boolean): void {
   const latest = useRef(handle);
   // Updated before the frame is visible: a key refers to what the user sees.

@@ -70,7 +70,7 @@ async function openInPerfetto(address: string, title: string): Promise<string> {
   if (!page) {
     return 'The browser blocked the new tab. Download the file and open it in Perfetto instead.';
   }
-  const [answered, answer] = await Promise.all([ready(page), fetch(address).catch(() => null)]);
+  const [answered, answer] = await Promise.all([waitUntilReady(page), fetch(address).catch(() => null)]);
   if (!answered) {
     return 'ui.perfetto.dev is not responding. Check your internet connection.';
   }
@@ -85,12 +85,12 @@ async function openInPerfetto(address: string, title: string): Promise<string> {
   return 'Opened.';
 }
 
-function ready(page: Window): Promise<boolean> {
+function waitUntilReady(page: Window): Promise<boolean> {
   return new Promise(resolve => {
-    const asking = setInterval(() => page.postMessage('PING', PERFETTO), PING_MS);
+    const pings = setInterval(() => page.postMessage('PING', PERFETTO), PING_MS);
     const done = (answered: boolean) => {
-      clearInterval(asking);
-      clearTimeout(patience);
+      clearInterval(pings);
+      clearTimeout(timeout);
       window.removeEventListener('message', onMessage);
       resolve(answered);
     };
@@ -99,7 +99,7 @@ function ready(page: Window): Promise<boolean> {
         done(true);
       }
     };
-    const patience = setTimeout(() => done(false), TIMEOUT_MS);
+    const timeout = setTimeout(() => done(false), TIMEOUT_MS);
     window.addEventListener('message', onMessage);
   });
 }
