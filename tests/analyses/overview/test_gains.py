@@ -9,7 +9,16 @@ import pytest
 
 from tests.analyses.overview.advice_traces import BACKWARD, get_advice, measure_share, steps, work
 from tests.support.claims import repeat
-from tests.support.simulation.simulator import Action, Delay, Host, SimulatedKernel, Simulation, Sync
+from tests.support.simulation.simulator import (
+    Action,
+    Collective,
+    Delay,
+    Host,
+    SimulatedKernel,
+    Simulation,
+    Sync,
+    Wait,
+)
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.advice import advice, measured_advice
 from torch_tb_profiler.analyses.schedule.what_if import odd_steps_target, replay_unavailable_reason, what_if_curves
@@ -225,6 +234,17 @@ def test_a_wait_saves_a_stall_that_is_hidden_only_where_no_odd_step_is_before_it
     assert found.gain.ns / 1000 == pytest.approx(saved, rel=0.02)
     (times,) = what_if_curves(trace, ("sync:cudaStreamSynchronize",)).tolist()
     assert times[0] - times[-1] == pytest.approx(found.gain.ns, abs=2)
+
+
+def test_removed_waits_cut_the_step_by_no_more_than_devices_idle() -> None:
+    """One step of six stalls: that its neighbors save nothing is no edge of a row, but how they are."""
+    reduce = Collective("allreduce", (0,), "0", 5_000)
+    work = [SimulatedKernel("gemm", 10_000), reduce, Wait(), SimulatedKernel("adam", 500)]
+    program: list[Action] = [Host("tokenize", 10), *work, Sync()]
+    stall = Delay("loading", 0, us=8_000, steps=(2,))
+    trace = Simulation([program], steps=6, syncs=True, delays=[stall], odd=(4, 100_000)).run().trace(0)
+    (times,) = what_if_curves(trace, ("sync:cudaStreamSynchronize",)).tolist()
+    assert 1_500_000 < times[0] - times[-1] < 1_650_000
 
 
 @pytest.mark.parametrize(("step", "breaks_a_row"), [(0, False), (1, True), (4, True), (5, False)])

@@ -13,9 +13,9 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds, typical_windows
 from torch_tb_profiler.base.arrays import search_sorted
-from torch_tb_profiler.base.intervals import covered_time
+from torch_tb_profiler.base.intervals import covered_time, total
 from torch_tb_profiler.base.memo import stored
-from torch_tb_profiler.model.kinds import event_intervals, event_spans
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_intervals, event_spans, rows_of_kind
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.schedule.replay import ReplayTimes
 from torch_tb_profiler.model.schedule.schedule import schedule
@@ -134,8 +134,14 @@ def _edges(spans: StepSpans) -> tuple[Bool, Bool]:
 
 
 def most_saved_by_host(trace: Trace, savings: Sequence[Float64]) -> float:
-    """Return the largest mean of what typical steps save in replays in which only the host has less to do, ns."""
-    return min(max(mean_saving(trace, saved) for saved in savings), most_saved_on_host(trace))
+    """Return the largest mean of what typical steps save in replays in which only the host has less to do, ns.
+
+    That is no more than devices are idle: steps at an edge may save nothing for want of a stall that others have.
+    """
+    windows, busy = typical_windows(trace), event_intervals(trace, rows_of_kind(trace, *DEVICE_KINDS))
+    working = int(covered_time(busy, windows.starts, windows.ends).sum())
+    idle = (total(windows) - working) / max(int(step_kinds(trace).typical.sum()), 1)
+    return min(max(mean_saving(trace, saved) for saved in savings), most_saved_on_host(trace), idle)
 
 
 def most_saved_on_host(trace: Trace) -> float:
