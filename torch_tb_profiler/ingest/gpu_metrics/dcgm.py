@@ -14,6 +14,7 @@ from torch_tb_profiler.ingest.gpu_metrics.sample import GpuSample, SamplingTool,
 
 DCGM = SamplingTool("DCGM", "epoch", "let Prometheus add the times: save its `/federate?match[]=...`")
 
+_PREFIX = b"DCGM_FI_"
 _LINE = lazy_regex(r"^(DCGM_FI_\w+)\{(.*)\}\s+(\S+)\s+(\d{12,14})\s*$")
 _LINE_IN_HEAD = lazy_regex(rb"^DCGM_FI_\w+\{[^\n]*\}[ \t]+\S+[ \t]+\d{12,14}\s*$", re.MULTILINE)
 _LABEL = lazy_regex(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -21,7 +22,7 @@ _LABEL = lazy_regex(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 def looks_like_dcgm(head: bytes) -> bool:
     """Return whether these unpacked first bytes of a file have a line with a time."""
-    return _LINE_IN_HEAD.search(head) is not None
+    return _PREFIX in head and _LINE_IN_HEAD.search(head) is not None
 
 
 def read_dcgm_line(line: str) -> GpuSample | bool:

@@ -115,7 +115,8 @@ class _QueryHeader(NamedTuple):
 
 def _parse_query_header(line: str) -> _QueryHeader | None:
     """Return the columns of a header, or None for any other line."""
-    if not _QUERY_HEADER.match(line):
+    # Most traces are a single line, in which the pattern would look for its words from every place.
+    if _TIME_COLUMN not in line or not _QUERY_HEADER.match(line):
         return None
     columns = [cell.strip() for cell in line.split(",")]
     sampled = tuple((index, name) for index, name in enumerate(columns) if _SAMPLED_COLUMN.match(name))
