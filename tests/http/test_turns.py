@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from operator import eq
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -97,7 +99,7 @@ def test_of_a_name_that_is_typed_a_server_finds_the_first_letter_and_the_whole(
     assert started.wait(PATIENCE)
     for count, query in enumerate(typed[1:], 2):
         before, connection = connection, _send_search(server.port, query)
-        until(lambda: app._turns.count(SEARCH_KEY), lambda waiting, count=count: waiting == count)
+        until(lambda: app._turns.count(SEARCH_KEY), partial(eq, count))
         before.close()
     go_on.set()
     with connection, connection.makefile("rb") as reply:

@@ -239,7 +239,7 @@ def test_a_wait_saves_a_stall_that_is_hidden_only_where_no_odd_step_is_before_it
 def test_removed_waits_cut_the_step_by_no_more_than_devices_idle() -> None:
     """One step of six stalls: that its neighbors save nothing is no edge of a row, but how they are."""
     reduce = Collective("allreduce", (0,), "0", 5_000)
-    work = [SimulatedKernel("gemm", 10_000), reduce, Wait(), SimulatedKernel("adam", 500)]
+    work: list[Action] = [SimulatedKernel("gemm", 10_000), reduce, Wait(), SimulatedKernel("adam", 500)]
     program: list[Action] = [Host("tokenize", 10), *work, Sync()]
     stall = Delay("loading", 0, us=8_000, steps=(2,))
     trace = Simulation([program], steps=6, syncs=True, delays=[stall], odd=(4, 100_000)).run().trace(0)

@@ -16,7 +16,7 @@ from tests.views.serving.claims import in_parts
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
 from torch_tb_profiler.analyses.serving.advice import ServingAdvice
 from torch_tb_profiler.base.format import format_duration
-from torch_tb_profiler.cli.screens.screen import plain as shown_text
+from torch_tb_profiler.cli.screens.screen import payload_text
 from torch_tb_profiler.cli.screens.serving import lay_out
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.serving import serving_facts
@@ -67,7 +67,7 @@ def test_the_other_tabs_speak_of_iterations_not_of_steps(bottleneck: str) -> Non
         sentences += [plain(each.title), plain(each.text), each.rule, each.exception]
     for view in ("idle", "critical_path"):
         payload = ask(trace, view)
-        sentences += [shown_text(payload["headline"]), shown_text(payload["explanation"])]
+        sentences += [payload_text(payload["headline"]), payload_text(payload["explanation"])]
     joined = "\n".join(sentences)
     assert "an average iteration" in joined
     assert not re.search(r"\bsteps?\b|training", joined, re.IGNORECASE), joined
