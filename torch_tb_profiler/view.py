@@ -25,6 +25,7 @@ from msgspec.structs import FieldInfo, fields
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.base.threadsafe import threadsafe
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -385,7 +386,7 @@ def _fields_by_name(params: type) -> dict[str, FieldInfo]:
 
 def _parse_value(field: FieldInfo, text: str) -> Any:
     try:
-        return msgspec.convert(text, field.type, strict=False)
+        return msgspec.convert(text, threadsafe(field.type), strict=False)
     except msgspec.ValidationError as error:
         options = options_of(field.type)
         hint = f"one of {', '.join(options)}" if options else _describe_expected(str(error))

@@ -12,6 +12,7 @@ from torch_tb_profiler.api.shared_session import SharedSession
 from torch_tb_profiler.api.views import Views
 from torch_tb_profiler.base import html
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.session import FileState, Session
 from torch_tb_profiler.session.state import POLL_SECONDS, wait_for_answer
 from torch_tb_profiler.summary import Summary, summarize
@@ -182,7 +183,7 @@ class WorkerAnswers:
             answer = self._session.view("hangs", self.run, wait=True, timeout=POLL_SECONDS)
             return answer.state, answer.payload
 
-        return msgspec.json.decode(wait_for_answer(ask, self._show), type=HangsPayload)
+        return msgspec.json.decode(wait_for_answer(ask, self._show), type=threadsafe(HangsPayload))
 
     def answer(self, slug: str, worker: str) -> Any:
         """Return the payload of a view for a worker; raise ProfilerError if it has none."""
@@ -191,4 +192,4 @@ class WorkerAnswers:
             answer = self._session.view(slug, self.run, worker, self.span, wait=True, timeout=POLL_SECONDS)
             return answer.state, answer.payload
 
-        return msgspec.json.decode(wait_for_answer(ask), type=find_view(slug).payload)
+        return msgspec.json.decode(wait_for_answer(ask), type=threadsafe(find_view(slug).payload))

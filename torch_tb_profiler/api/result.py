@@ -11,6 +11,7 @@ import msgspec
 from torch_tb_profiler.api.tables import arrow_tables, split_sentences
 from torch_tb_profiler.base import html
 from torch_tb_profiler.base.errors import MissingExtraError, NotFoundError
+from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.view import View
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Result(Generic[R]):
     @cached_property
     def data(self) -> R:
         """Return the result as an object with typed fields, which its class documents."""
-        data: R = msgspec.json.decode(self._content, type=self._view.payload)
+        data: R = msgspec.json.decode(self._content, type=threadsafe(self._view.payload))
         return data
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.arrays import EncodedTexts, StoredTexts, encode_all
+from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.cache.arrow_file import Sink, read_arrow_file, write_arrow_file
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.origin_records import OriginRecords
@@ -64,7 +65,7 @@ def read_trace_file(content: Any) -> Trace:
         producer=header["producer"],
         clock=header["clock"],
         recordings=tuple(header["recordings"]),
-        origin_records=msgspec.convert(header["origin_records"], OriginRecords),
+        origin_records=msgspec.convert(header["origin_records"], threadsafe(OriginRecords)),
         snapshot=None if header["snapshot"] is None else _read_snapshot(column, header["snapshot"]),
     )
 
@@ -91,7 +92,7 @@ def _read_snapshot(columns: _Columns, facts: Mapping[str, Any]) -> RecordedSnaps
         name.removeprefix(_SNAPSHOT): _numbers(columns, name) for name in columns if name.startswith(_SNAPSHOT)
     }
     texts = _texts(columns, _SNAPSHOT_TEXTS)
-    return RecordedSnapshot.from_columns(parts, texts, msgspec.convert(facts, SnapshotFacts))
+    return RecordedSnapshot.from_columns(parts, texts, msgspec.convert(facts, threadsafe(SnapshotFacts)))
 
 
 def write_columns(columns: Mapping[str, npt.NDArray[Any] | Sequence[str]], sink: Sink) -> None:

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.cache.arrow_file import Sink
 
 _LENGTH = struct.Struct("<I")
@@ -59,7 +60,7 @@ def read_table(content: Any, type_: Any) -> Any:
     except struct.error as error:
         raise ValueError("it is truncated") from error
     end = _LENGTH.size + length
-    header = msgspec.msgpack.decode(buffer[_LENGTH.size : end], type=_Header, strict=False)
+    header = msgspec.msgpack.decode(buffer[_LENGTH.size : end], type=threadsafe(_Header), strict=False)
     columns: list[npt.NDArray[Any]] = []
     for dtype, shape in header.columns:
         if dtype not in _DTYPES:
@@ -72,4 +73,4 @@ def read_table(content: Any, type_: Any) -> Any:
     def column_of(wanted: Any, number: Any) -> Any:
         return columns[number]
 
-    return msgspec.convert(header.table, type_, dec_hook=column_of)
+    return msgspec.convert(header.table, threadsafe(type_), dec_hook=column_of)

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.cli._command import (
     INCONCLUSIVE,
     NOT_COMPARABLE,
@@ -94,7 +95,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     slug, payload = _compare(options, settings)
     if slug != "diff":
         return _print_snapshots(options, slug, payload)
-    diff = msgspec.json.decode(payload, type=DiffPayload)
+    diff = msgspec.json.decode(payload, type=threadsafe(DiffPayload))
     checks = run_checks(diff, options.fail_over, budget, options.strict)
     if options.format == "json":
         sys.stdout.write(_json(payload, checks) + "\n")

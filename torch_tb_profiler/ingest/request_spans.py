@@ -18,6 +18,7 @@ from typing import BinaryIO
 import msgspec
 
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.ingest.runtime import ignore_progress
 from torch_tb_profiler.ingest.source import UnpackedStream
 from torch_tb_profiler.model.health import HealthLog
@@ -77,7 +78,7 @@ class _Document(msgspec.Struct, frozen=True, rename="camel"):
     resource_spans: tuple[_ResourceSpans, ...]
 
 
-_decoder = msgspec.json.Decoder(_Document)
+_decoder = msgspec.json.Decoder(threadsafe(_Document))
 
 
 def read_request_spans(stream: BinaryIO, *, size: int, health: HealthLog, limit: int = 0) -> list[RequestRecord]:

@@ -23,6 +23,7 @@ from msgspec.structs import asdict
 
 from torch_tb_profiler.analyses.tracks.lanes import Lanes
 from torch_tb_profiler.base.memo import derived, seed_derived
+from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace
 
 T = TypeVar("T", bound=np.generic)
@@ -245,7 +246,7 @@ def restore_pyramid(trace: Trace, columns: ArrayColumns, arrange: Arrange[K], ki
     Return their key, of type `kind`. Raise ValueError or KeyError if any array is missing.
     """
     parts: dict[str, dict[str, Any]] = {}
-    key = msgspec.json.decode(columns["key"].tobytes(), type=kind)
+    key = msgspec.json.decode(columns["key"].tobytes(), type=threadsafe(kind))
     for name, column in columns.items():
         part, _, field = name.rpartition(".")
         parts.setdefault(part, {})[field] = column

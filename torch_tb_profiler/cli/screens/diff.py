@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.cli._diff_formats import step_rows, verdict_text
 from torch_tb_profiler.cli.screens.overview import CATEGORIES
 from torch_tb_profiler.cli.screens.screen import Column, Row, Screen, Table, flat_rows, sentences_of
@@ -16,7 +17,7 @@ _STATUS = {"moved_in": "moved in", "moved_out": "moved out", "not_recorded": "no
 
 def lay_out(payload: dict[str, Any]) -> Screen:
     """Return the screen of `DiffPayload`; times are per step."""
-    diff, level = msgspec.convert(payload, DiffPayload), payload["level"]
+    diff, level = msgspec.convert(payload, threadsafe(DiffPayload)), payload["level"]
     names, noun = {"short_name": "name"}, payload["step_noun"]
     return Screen(
         sentences_of(payload, "headline", "explanation", "notes"),

@@ -22,6 +22,7 @@ import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.markers import STEP_PREFIX
+from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
 from torch_tb_profiler.ingest.source import UnpackedStream, read_lines
 from torch_tb_profiler.model.health import HealthLog
@@ -117,7 +118,7 @@ class IterationRecord(msgspec.Struct):
     rocm_smi_exit_code: Any = None
 
 
-_decode = msgspec.json.Decoder(IterationRecord).decode
+_decode = msgspec.json.Decoder(threadsafe(IterationRecord)).decode
 
 
 def decode_record(line: bytes) -> IterationRecord:
@@ -132,7 +133,7 @@ def decode_record(line: bytes) -> IterationRecord:
     except RecursionError as error:
         raise TraceError("the line is nested too deeply") from error
     try:
-        return msgspec.convert(json.loads(line), IterationRecord)
+        return msgspec.convert(json.loads(line), threadsafe(IterationRecord))
     except (ValueError, RecursionError) as error:
         raise TraceError(f"the line is not an iteration: {error}") from error
 
@@ -140,7 +141,7 @@ def decode_record(line: bytes) -> IterationRecord:
 def segments_of(overlap: RecordedOverlap) -> list[ActiveSegment] | None:
     """Return the recorder's segments; None if it wrote something else in their place, which costs nothing else."""
     try:
-        return msgspec.convert(overlap.active_segments or [], list[ActiveSegment])
+        return msgspec.convert(overlap.active_segments or [], threadsafe(list[ActiveSegment]))
     except msgspec.ValidationError:
         return None
 

@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.base.threadsafe import threadsafe
 
 ZONE_STEP_NS = 900 * 10**9
 """Time zones differ from UTC by multiples of 15 minutes."""
@@ -130,7 +131,7 @@ def parse_line(line: str, near_ns: int) -> LogLine | None:
     return None if _is_far(stamp, near_ns) else LogLine(stamp, text, engine)
 
 
-_json = msgspec.json.Decoder(JsonLine)
+_json = msgspec.json.Decoder(threadsafe(JsonLine))
 
 
 def _parse_json(line: str, epoch: int | None, near_ns: int) -> LogLine | None:

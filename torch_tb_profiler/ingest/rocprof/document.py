@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.ingest.rocprof.agents import Agents, parse_agent
 from torch_tb_profiler.ingest.rocprof.counters import CounterSums
 from torch_tb_profiler.ingest.rocprof.records import RecordingBuilder, WorkRecords, build_trace
@@ -72,7 +73,7 @@ class _RecordReader:
         """Start the described process; raise TraceError if its description isn't JSON."""
         self.end_process()
         try:
-            self._process = msgspec.json.decode(description.text, type=ProcessDescription)
+            self._process = msgspec.json.decode(description.text, type=threadsafe(ProcessDescription))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise TraceError(f"the description of a process cannot be read: {error}") from error
         agents = [parse_agent(each) for each in self._process.agents]
@@ -99,7 +100,7 @@ class _RecordReader:
 
     def _decode(self, block: RecordBlock, type_: type[Any]) -> Iterator[Any]:
         try:
-            yield from msgspec.json.decode(block.text, type=list[type_])  # type: ignore[valid-type]
+            yield from msgspec.json.decode(block.text, type=threadsafe(list[type_]))  # type: ignore[valid-type]
             return
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass
@@ -110,7 +111,7 @@ class _RecordReader:
             return
         for each in single:
             try:
-                yield msgspec.json.decode(each, type=type_)
+                yield msgspec.json.decode(each, type=threadsafe(type_))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 self._note_skipped("records")
 

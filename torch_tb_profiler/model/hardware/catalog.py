@@ -12,6 +12,7 @@ import msgspec
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.formulas import parse_formula
+from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.model.hardware_catalog import DeviceEntry, HardwareCatalog, OperatorModel
 
 DEVICE_HINT = "[[device]] with name, match, hbm_gbs, source, matrix = { bf16 = ... }, vector = { fp32 = ... }"
@@ -43,7 +44,7 @@ def parse_user_catalog(text: str, name: str) -> HardwareCatalog:
 def parse_catalog(text: str, file: str) -> HardwareCatalog:
     """Parse a catalog from TOML; raise UsageError that names the invalid line, or the invalid entry, of `file`."""
     try:
-        content = msgspec.toml.decode(text.encode(), type=_CatalogFile)
+        content = msgspec.toml.decode(text.encode(), type=threadsafe(_CatalogFile))
     except ValueError as error:
         raise UsageError(f"{file}: {error}", hint=f"{DEVICE_HINT}; {OPERATOR_HINT}") from error
     devices = _convert_entries(content.device, file, "entry", _convert_device, DEVICE_HINT)
@@ -76,13 +77,13 @@ def _convert_entries(
 
 
 def _convert_device(fields: dict[str, Any]) -> DeviceEntry:
-    entry = msgspec.convert(fields, DeviceEntry)
+    entry = msgspec.convert(fields, threadsafe(DeviceEntry))
     re.compile(entry.match, re.IGNORECASE)  # as it is searched with
     return entry
 
 
 def _convert_operator(fields: dict[str, Any]) -> OperatorModel:
-    model = msgspec.convert(fields, OperatorModel)
+    model = msgspec.convert(fields, threadsafe(OperatorModel))
     if not model.flops and not model.bytes:
         raise ValueError("it has neither flops nor bytes")
     for formula in (model.flops, model.bytes):

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from torch_tb_profiler.base.format import format_bytes
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.model.thread_names import process_and_thread_names
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 
@@ -127,7 +128,7 @@ class GaudiConfig:
 def recorded_config(trace: Trace) -> GaudiConfig | None:
     """Return the configuration that lay beside a trace, or None."""
     found = trace.metadata.get(CONFIG_KEY)
-    return None if found is None else msgspec.convert(found, GaudiConfig)
+    return None if found is None else msgspec.convert(found, threadsafe(GaudiConfig))
 
 
 def is_gaudi(trace: Trace) -> bool:

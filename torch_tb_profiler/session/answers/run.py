@@ -23,6 +23,7 @@ from torch_tb_profiler.base.memory import (
     release_memory,
     share_memory,
 )
+from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.discovery import ListedFile, ListedRun, Span, Worker
 from torch_tb_profiler.discovery.origin_files import is_metrics_file
 from torch_tb_profiler.ingest.runtime import without_gc
@@ -256,7 +257,7 @@ class RunAnswers:
         state, trace_payload = self._trace_payload(view.alone, params, target, request.wait)
         if trace_payload is None:
             return replace(answer, worker=worker, state=state)
-        alone = msgspec.json.decode(trace_payload, type=view.alone.payload)
+        alone = msgspec.json.decode(trace_payload, type=threadsafe(view.alone.payload))
         payload = encode_json(view.build(alone, worker, members, params))
         return replace(answer, worker=worker, state=state, payload=payload)
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 import msgspec
 
 from torch_tb_profiler import views
+from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.cache import Cache, cache_key
 from torch_tb_profiler.model.hardware_catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthNote
@@ -146,7 +147,7 @@ def load_summary(cache: Cache, key: str) -> FileSummary | None:
     if content is None:
         return None
     try:
-        return msgspec.json.decode(content, type=FileSummary)
+        return msgspec.json.decode(content, type=threadsafe(FileSummary))
     except msgspec.DecodeError:
         return None
 
@@ -157,7 +158,7 @@ def load_summaries(cache: Cache, keys: Sequence[str]) -> list[FileSummary] | Non
     if content is None:
         return None
     try:
-        return msgspec.json.decode(content, type=list[FileSummary])
+        return msgspec.json.decode(content, type=threadsafe(list[FileSummary]))
     except msgspec.DecodeError:
         return None
 

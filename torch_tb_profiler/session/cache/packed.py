@@ -15,6 +15,8 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec.structs import force_setattr
 
+from torch_tb_profiler.base.threadsafe import threadsafe
+
 S = TypeVar("S")
 
 _LENGTH = struct.Struct("<I")
@@ -42,7 +44,7 @@ def _may_hold(type_: Any) -> bool:
 @cache
 def _header_decoder(type_: Any) -> msgspec.json.Decoder[Any]:
     """Return what decodes a header: making it takes as long as decoding one, and there are thousands."""
-    return msgspec.json.Decoder(tuple[list[int], type_])
+    return msgspec.json.Decoder(threadsafe(tuple[list[int], type_]))
 
 
 def pack(value: object) -> bytes:

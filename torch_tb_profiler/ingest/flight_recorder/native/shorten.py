@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_enabled
 
 _SIZE, _POINTER = ctypes.c_uint64, ctypes.c_void_p
@@ -67,7 +68,7 @@ def shorten(data: bytes) -> ShortenedDump | None:
     if not address:
         return None
     try:
-        return msgspec.json.decode(ctypes.string_at(address, length.value), type=ShortenedDump)
+        return msgspec.json.decode(ctypes.string_at(address, length.value), type=threadsafe(ShortenedDump))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     finally:
