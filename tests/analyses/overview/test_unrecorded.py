@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
 from tests.analyses.overview.advice_traces import ids, steps
-from tests.support.traces import draw, event
+from tests.analyses.overview.rule_traces import RULES, Three
+from tests.support.traces import draw, event, read_bytes
 from torch_tb_profiler.analyses.overview.dominant_frames import (
     DominantFrame,
     function_without_operators,
     unrecorded_function,
 )
+from torch_tb_profiler.analyses.overview.idle import (
+    host_late_times,
+    late_times_without_records,
+    long_unrecorded_times,
+)
+from torch_tb_profiler.base.intervals import intersect, subtract, total
 
 BEFORE, AFTER = "host cpu_op aten::mm 0 100", "host cpu_op aten::add 9100 900"
 """Nine of ten milliseconds pass between them."""
@@ -79,3 +90,11 @@ def test_a_frame_without_a_name_is_not_called_by_the_name_of_another() -> None:
     assert unrecorded_function(draw(picture, nameless)) is None
     found = unrecorded_function(draw("\n".join((picture, frame("data.py(4):~load", 150, 8_500))), nameless))
     assert found is not None and found.name == "data.py(4): load"
+
+
+@pytest.mark.parametrize("documents", RULES.values(), ids=map(str, RULES))
+def test_threads_without_records_are_looked_at_wherever_nothing_is_recorded(documents: Three) -> None:
+    for document in documents:
+        trace = read_bytes(json.dumps(document).encode())
+        unrecorded = intersect(host_late_times(trace), long_unrecorded_times(trace))
+        assert total(subtract(unrecorded, late_times_without_records(trace))) == 0

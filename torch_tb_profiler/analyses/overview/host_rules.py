@@ -27,6 +27,7 @@ from torch_tb_profiler.analyses.overview.idle import (
     host_late_times,
     idle_times,
     late_times_of,
+    late_times_without_records,
     long_stretches,
     long_unrecorded_times,
     short_stretches,
@@ -370,7 +371,7 @@ def _unrecorded_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     if not steps(trace).recorded or serving_iterations(trace) is not None:
         return
     late, least = long_stretches(subtract(host_late_times(trace), passes)), MIN_GAIN_SHARE * _typical_ns(trace)
-    if total(late) < least:
+    if total(late) < least or total(long_stretches(intersect(late, late_times_without_records(trace)))) < least:
         return
     during = long_stretches(intersect(late, long_unrecorded_times(trace)))
     if total(during) >= least:

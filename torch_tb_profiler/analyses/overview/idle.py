@@ -13,11 +13,12 @@ from torch_tb_profiler.analyses.schedule.gaps import MAX_QUEUE_GAP_NS, device_ga
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, intersect, merge, subtract, union
+from torch_tb_profiler.base.markers import STEP_PREFIX
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_intervals, rows_of_kind
-from torch_tb_profiler.model.schedule.items import device_items
-from torch_tb_profiler.model.trace import Bool, Int64, Trace
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_intervals, rows_of_kind
+from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
+from torch_tb_profiler.model.trace import Bool, Int64, Trace, name_mask
 
 LONG_STRETCH_NS = 1_000_000
 """A longer idle stretch isn't about the next launch, but about what the host does before it."""
@@ -75,6 +76,29 @@ def long_unrecorded_times(trace: Trace) -> Intervals:
         idle = idle_segments(trace, device)
         mine = (idle.cause == Cause.UNRECORDED) & (idle.length > LONG_STRETCH_NS)
         found = union(found, merge(idle.begin[mine], idle.end[mine]))
+    return found
+
+
+def late_times_without_records(trace: Trace) -> Intervals:
+    """Return when a device waits for a thread that records nothing but the step.
+
+    `long_unrecorded_times` finds no more, as it also looks at the threads that this one waits for; this is
+    quicker.
+    """
+    kinds, shift = (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER, Kind.ANNOTATION), clock_shift_ns(trace)
+    rows, is_step = (
+        rows_of_kind(trace, *kinds),
+        name_mask(trace.strings, lambda text: text.startswith(STEP_PREFIX)),
+    )
+    rows = rows[~is_step[trace.events.name[rows]]]
+    thread_of_row, found = trace.events.thread[rows], NO_INTERVALS
+    for device in distinct_numbers(device_items(trace).device):
+        table = device_gaps(trace, device)
+        for thread in distinct_numbers(table.thread):
+            mine = table.thread == thread
+            calls = event_intervals(trace, rows[thread_of_row == thread])
+            late = merge(table.begin[mine], table.late_until[mine])
+            found = union(found, subtract(late, Intervals(calls.starts - shift, calls.ends - shift)))
     return found
 
 
