@@ -8,7 +8,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.cli._command import (
     INCONCLUSIVE,
     NOT_COMPARABLE,
@@ -87,6 +86,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     """
     import msgspec
 
+    from torch_tb_profiler.base.threadsafe import threadsafe
     from torch_tb_profiler.cli import _diff_formats as formats
     from torch_tb_profiler.views.diff.gate import run_checks
     from torch_tb_profiler.views.diff.payload import DiffPayload

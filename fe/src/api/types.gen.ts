@@ -9847,7 +9847,7 @@ export interface components {
      *     collectives  compared ones it took part in whose arrivals differ by more than the error of the clocks
      *     last, last_ratio  how often it arrived last in these
      *     cost_ns      per step: how much sooner the other ranks would finish if this one worked as long as the median
-     *                  rank
+     *                  rank; cost_is_limit: at most that, as the verdict says of the only straggler
      *     delay_ns     waiting it caused in those: time between the median arrival of the other ranks and its own, minus
      *                  the time it had waited for others; time in which several collectives wait for it counts once
      *     delay_per_step_ns  delay_ns over the number of steps
@@ -9863,6 +9863,7 @@ export interface components {
       last: number;
       last_ratio: number | null;
       cost_ns: number;
+      cost_is_limit: boolean;
       delay_ns: number;
       delay_per_step_ns: number;
       waiting_ns: number;
@@ -10169,7 +10170,7 @@ export interface components {
      *     state, reason, compared, calls  as in `RankEntry`
      *     host, devices  where it ran; null and empty if that isn't recorded
      *     duration_ns ... other_ns  as in `AverageStepTimes`; transfer_ns, waiting_ns: as in `AverageWaitingRow`
-     *     cost_ns, last, collectives  as in `StragglerRow`; null if it isn't compared
+     *     cost_ns, cost_is_limit, last, collectives  as in `StragglerRow`; null if it isn't compared
      *     method, residual_ns, offset_ns, recording_start_ns, recording_duration_ns  as in `RankClockRow` and `RankEntry`
      */
     JobRank: {
@@ -10192,6 +10193,7 @@ export interface components {
       transfer_ns: number | null;
       waiting_ns: number | null;
       cost_ns: number | null;
+      cost_is_limit: boolean;
       last: number | null;
       collectives: number | null;
       method: string | null;

@@ -209,7 +209,7 @@ def missed_causes(truth: JobTruth, said: str) -> Iterator[str]:
         # A rank that only missing ones wait for is late in no trace: what follows could be their own lateness.
         unseen = rank in plan.missing or truth.waited_for(rank) < NOTABLE_SHARE * truth.step
         hidden = plan.missing and (unseen or plan.late_at_times)
-        suspected = hidden and re.search(r"may be (?:the )?straggler|straggler's trace is missing", said)
+        suspected = hidden and re.search(r"may be (?:the )?straggler|whose trace is missing, at least", said)
         if rank in plan.missing and cause.steps is not None:
             # It isn't late in a typical step: the others show only that they communicate longer in the odd one.
             odd = "|".join(str(step + 1) for step in cause.steps)

@@ -107,5 +107,12 @@ def judge_job_rows(job: Any, contexts: Mapping[int, Context]) -> Iterator[Row]:
         most = context.truth.cause_cost if row.rank in {each.rank for each in context.plan.causes} else 0.0
         # What ranks vary by, with more than one late at a time, costs a few percent of a step.
         slack = 0.05 * context.truth.step
+        if row.cost_is_limit:
+            yield (
+                "stragglers",
+                f"rank {row.rank} costs up to {said:.0f} µs",
+                context.at_most(said, context.truth.cost_of({row.rank}, context.plan.missing), "the cost"),
+            )
+            continue
         wrong = said > 1.1 * most + slack and not job.verdict.kind == "unknown" and not context.plan.missing
         yield "stragglers", f"rank {row.rank} costs {said:.0f} µs", f"it costs {most:.0f} µs" if wrong else None

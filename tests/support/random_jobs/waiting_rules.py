@@ -26,10 +26,13 @@ def _judge_missing_suspect(match: re.Match[str], context: Context) -> str | None
     return None
 
 
-def _judge_missing_straggler(match: re.Match[str], context: Context) -> str | None:
-    if not context.late & {*context.plan.missing}:
-        return "the late rank isn't missing"
-    return context.at_least(us(match["cost"]), context.truth.cause_cost, "what the missing rank costs")
+def _judge_missing_late(match: re.Match[str], context: Context) -> str | None:
+    """Check what missing ranks cost, in most steps or in all; those that are found may be late in the others."""
+    missing = {*context.plan.missing}
+    if match["rank"] is not None and missing != {int(match["rank"])}:
+        return f"missing are {sorted(missing)}"
+    cost = context.over_typical_steps(context.truth.cost_of(missing))
+    return context.at_least(us(match["cost"]), cost, "what the missing ranks cost")
 
 
 def _listed(text: str) -> set[int]:
@@ -198,9 +201,10 @@ WAITING_RULES: tuple[tuple[str, Check], ...] = (
         _judge_also_missing,
     ),
     (
-        r"The straggler's trace is missing: all ranks found here wait for it, at least "
-        rf"(?P<cost>{NUMBER}) per step\.",
-        _judge_missing_straggler,
+        r"All ranks found here wait for "
+        r"(?:rank (?P<rank>\d+), whose trace is missing|a rank whose trace is missing), "
+        rf"at least (?P<cost>{NUMBER}) per step\.",
+        _judge_missing_late,
     ),
     (
         r"(?P<compared>\d+) of (?P<expected>\d+) ranks? (?:was|were) compared; the traces? of ranks? "

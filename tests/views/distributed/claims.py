@@ -196,8 +196,8 @@ CLAIMS = [
         job(Delay("host", 3, us=5000)),
     ),
     Claim(
-        "The straggler's trace is missing: all {ranks} found here wait for it, at least {cost} {per_step}.",
-        "The straggler's trace is missing: all ranks found here wait for it, at least ",
+        "All {ranks} found here wait for {absent}, at least {cost} {per_step}.",
+        "All ranks found here wait for rank 5, whose trace is missing, at least ",
         in_order(Delay("host", 5, us=5000), found=(0, 1, 2, 3, 4, 6, 7)),
         "a rank that is found is late, and the missing one isn't",
         in_order(Delay("host", 1, us=5000), found=(0, 1, 2, 3, 4, 6, 7)),

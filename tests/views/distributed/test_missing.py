@@ -166,6 +166,9 @@ def test_a_straggler_is_named_although_it_would_be_earlier_than_those_that_a_mis
         r"Rank 2 is a straggler: of the ranks found, .* up to (.+) ms per step\.", plain(payload.headline)
     )
     assert found is not None and float(found[1]) >= simulation.cost_us() / 1000
+    first, *others = payload.stragglers
+    assert (first.rank, first.cost_is_limit) == (2, True) and first.cost_ns == payload.verdict.cost_ns
+    assert not any(row.cost_is_limit for row in others)
 
 
 def test_every_surface_says_how_many_ranks_were_compared_and_so_does_the_health() -> None:
@@ -187,7 +190,7 @@ def test_a_slower_transfer_without_its_rank_is_not_called_waiting() -> None:
     """Transfers vary by a few percent; only one twice as long as another shows that it waits."""
     simulation = Simulation(ddp(4, overlap=False), steps=5, jitter=0.01, syncs=True, seed=4)
     payload = distributed_payload(simulation.run())
-    assert "straggler's trace is missing" not in plain(payload.headline)
+    assert "whose trace is missing" not in plain(payload.headline)
 
 
 def test_bounds_of_a_cost_are_rounded_to_the_side_on_which_they_hold() -> None:

@@ -449,7 +449,7 @@ def test_a_late_rank_without_a_trace_is_said_not_to_be_here() -> None:
     here = [0, 1, 2, 3, 4, 6, 7]
     payload = build(simulation.run().members(only=here), NoParams())
     assert (payload.verdict.kind, payload.verdict.rank) == ("unknown", None)
-    assert plain(payload.headline).startswith("The straggler's trace is missing: all ranks found here wait for it")
+    assert plain(payload.headline).startswith("All ranks found here wait for rank 5, whose trace is missing, ")
     least = float(plain(payload.headline).partition("at least ")[2].partition(" ms")[0])
     assert least == pytest.approx(simulation.cost_us() / 1000, rel=0.1)
 

@@ -42,7 +42,7 @@ class Straggler(msgspec.Struct, frozen=True):
     delay        ns that others waited through its own fault; see `_delays`
     delay_per_step  ns over the number of its steps
     waiting      ns that it waited for others in all compared collectives; waiting_per_step likewise
-    cost         ns per step that the job would save if it worked a typical time
+    cost         ns per step that the job would save if it worked a typical time; cost_is_limit: it is at most that
     held_up_by   the rank whose lateness it passes on, None if it is late by itself
     """
 
@@ -55,6 +55,7 @@ class Straggler(msgspec.Struct, frozen=True):
     waiting_per_step: float
     cost: float
     held_up_by: int | None
+    cost_is_limit: bool = False
 
 
 def stragglers(comparison: RankComparison, costs: StragglerCosts) -> list[Straggler]:

@@ -195,6 +195,10 @@ def judge_ranks(
     leading = None if imbalance is None else _find_leading(costs, imbalance)
     can_split = coverage.complete and not limited_by_messages and len(causes) == len(named)
     can_split = can_split and all(cause.divisible for cause in causes)
+    # A missing rank may be as late: then the others wait as long without the one that is named.
+    cost_is_limit = suspect is not None and (limited_by_messages or has_limit or not coverage.complete)
+    if suspect is not None and cost_is_limit and len(named) == 1:
+        named = (msgspec.structs.replace(named[0], cost=suspect.cost, cost_is_limit=True),)
     return StragglerVerdict(
         kind="straggler" if suspect else "uncertain" if found.uncertain else "uneven" if differs else "balanced",
         suspect=suspect,
@@ -213,8 +217,7 @@ def judge_ranks(
         missing_cost=missing_cost,
         once=once,
         underused=underused,
-        # A missing rank may be as late: then the others wait as long without the one that is named.
-        cost_is_limit=suspect is not None and (limited_by_messages or has_limit or not coverage.complete),
+        cost_is_limit=cost_is_limit,
     )
 
 

@@ -66,7 +66,12 @@ def _straggler_columns(rows: list[Row], noun: str) -> list[Column]:
     return [
         Column("who", "Rank", "text", full="worker"),
         Column("last_ratio", "Arrives last", "ratio"),
-        Column("cost_ns", f"Costs per {noun}", largest=max((row["cost_ns"] for row in rows), default=0)),
+        Column(
+            "cost_ns",
+            f"Costs per {noun}",
+            largest=max((row["cost_ns"] for row in rows), default=0),
+            limit="cost_is_limit",
+        ),
         Column("waiting_per_step_ns", f"Waits per {noun}"),
         Column("why", "Cause", "text", hidden=True),
         Column("host", "Host", "text", hidden=True),

@@ -214,12 +214,16 @@ def _block(column: Column, rows: Sequence[Row], layout: ScreenLayout) -> _Block:
 
 
 def _bounded(column: Column, row: Row) -> Column:
-    """Return the column with the rounding of a row, whose value is the most, or else the least."""
+    """Return the column with the rounding of a row, whose value may be the most, or the least."""
+    if column.limit and row[column.limit]:
+        return replace(column, rounding="up")
     return replace(column, rounding="up" if row[column.bound] else "down") if column.bound else column
 
 
 def _text(column: Column, row: Row, value: Any) -> str:
     shown = format_value(_bounded(column, row), value)
+    if column.limit and row[column.limit] and value is not None:
+        return f"up to {shown}"
     if not column.bound or value is None:
         return shown
     return f"{'up to' if row[column.bound] else 'at least'} {shown}"

@@ -40,6 +40,7 @@ class Column:
     unit    what a number is divided by before it is shown
     rounding  of a bound, to the side on which it holds
     bound   the field that says whether the value of a row is the most, where not all are; else it is the least
+    limit   the field that says whether the value of a row is the most; else it is exact
     full    the field with the full name that `--wide` shows
     signed  whether a plus is written before what is above 0
     hidden  only `--wide` and `--columns` show it
@@ -53,6 +54,7 @@ class Column:
     unit: float = 1
     rounding: Rounding = "half"
     bound: str = ""
+    limit: str = ""
     full: str = ""
     signed: bool = False
     hidden: bool = False

@@ -187,6 +187,7 @@ def _straggler(
         last=row.last,
         last_ratio=row.last / row.collectives if row.collectives else None,
         cost_ns=row.cost,
+        cost_is_limit=row.cost_is_limit,
         delay_ns=row.delay,
         delay_per_step_ns=row.delay_per_step,
         waiting_ns=row.waiting,

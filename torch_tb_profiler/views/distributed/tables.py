@@ -144,6 +144,7 @@ def _rank_rows(members: Members[RankSummary]) -> Sequence[JobRank]:
                 transfer_ns=wait.transfer if wait else None,
                 waiting_ns=wait.waiting if wait else None,
                 cost_ns=straggler.cost if straggler else None,
+                cost_is_limit=straggler is not None and straggler.cost_is_limit,
                 last=straggler.last if straggler else None,
                 collectives=straggler.collectives if straggler else None,
                 method=rank.clock.method if rank.clock else None,

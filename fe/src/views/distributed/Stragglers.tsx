@@ -2,7 +2,7 @@
 import { useState } from 'react';
 import type { DistributedPayload, StragglerActivityRow, StragglerRow } from '../../api/types';
 import { CATEGORY_TITLE, type Category } from '../../base/category';
-import { formatCount, formatDuration, formatRatio, plural } from '../../base/format';
+import { formatCount, formatDuration, formatLimit, formatRatio, plural } from '../../base/format';
 import { capitalize, plainText } from '../../base/text';
 import { Button } from '../../widgets/inputs/Button';
 import { Choice } from '../../widgets/inputs/Choice';
@@ -173,7 +173,9 @@ function Row({ row, most, chosen, onPick, onLate }: RowProps) {
       <span className={css.bar}>
         <i style={{ width: `${(row.cost_ns / most) * 100}%` }} />
       </span>
-      <span className="num">{formatDuration(row.cost_ns)}</span>
+      <span className="num">
+        {row.cost_is_limit ? `≤ ${formatLimit(row.cost_ns)}` : formatDuration(row.cost_ns)}
+      </span>
       <span className="num dim">{formatDuration(row.waiting_per_step_ns)}</span>
       <span
         className={`clip ${css.why}`}

@@ -310,9 +310,16 @@ def _unknown_sentence(members: Members[RankSummary], verdict: StragglerVerdict) 
                 cost=format_duration(verdict.suspect.cost, "down"),
                 per_step=time_base(comparison),
             )
+        # Whether it is the straggler is another question: in further steps it may wait for those that are found.
+        known = len(coverage.missing) == 1
         return text(
-            "The straggler's trace is missing: all {ranks} found here wait for it, at least {cost} {per_step}.",
+            "All {ranks} found here wait for {absent}, at least {cost} {per_step}.",
             ranks=Phrase("ranks", RANKS_TABLE),
+            absent=(
+                f"{_missing_ranks(members, capital=False)}, whose trace is missing"
+                if known
+                else "a rank whose trace is missing"
+            ),
             cost=format_duration(verdict.suspect.cost, "down"),
             per_step=time_base(comparison),
         )

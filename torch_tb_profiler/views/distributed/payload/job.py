@@ -69,7 +69,7 @@ class StragglerRow(msgspec.Struct, frozen=True):
     collectives  compared ones it took part in whose arrivals differ by more than the error of the clocks
     last, last_ratio  how often it arrived last in these
     cost_ns      per step: how much sooner the other ranks would finish if this one worked as long as the median
-                 rank
+                 rank; cost_is_limit: at most that, as the verdict says of the only straggler
     delay_ns     waiting it caused in those: time between the median arrival of the other ranks and its own, minus
                  the time it had waited for others; time in which several collectives wait for it counts once
     delay_per_step_ns  delay_ns over the number of steps
@@ -85,6 +85,7 @@ class StragglerRow(msgspec.Struct, frozen=True):
     last: int
     last_ratio: float | None
     cost_ns: float
+    cost_is_limit: bool
     delay_ns: int
     delay_per_step_ns: float
     waiting_ns: int

@@ -77,7 +77,7 @@ class JobRank(msgspec.Struct, frozen=True):
     state, reason, compared, calls  as in `RankEntry`
     host, devices  where it ran; null and empty if that isn't recorded
     duration_ns ... other_ns  as in `AverageStepTimes`; transfer_ns, waiting_ns: as in `AverageWaitingRow`
-    cost_ns, last, collectives  as in `StragglerRow`; null if it isn't compared
+    cost_ns, cost_is_limit, last, collectives  as in `StragglerRow`; null if it isn't compared
     method, residual_ns, offset_ns, recording_start_ns, recording_duration_ns  as in `RankClockRow` and `RankEntry`
     """
 
@@ -99,6 +99,7 @@ class JobRank(msgspec.Struct, frozen=True):
     transfer_ns: float | None
     waiting_ns: float | None
     cost_ns: float | None
+    cost_is_limit: bool
     last: int | None
     collectives: int | None
     method: str | None

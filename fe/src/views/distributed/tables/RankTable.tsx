@@ -1,7 +1,7 @@
 // The ranks of a job: where they ran, and how their clocks were aligned.
 import { useMemo } from 'react';
 import type { DistributedPayload, JobRank } from '../../../api/types';
-import { formatDuration } from '../../../base/format';
+import { formatDuration, formatLimit } from '../../../base/format';
 import { useTableState } from '../../../state/table';
 import type { Column } from '../../../widgets/table/columns';
 import { DataTable } from '../../../widgets/table/DataTable';
@@ -149,6 +149,9 @@ function LargeJobRanks({ onWorker, ...table }: RanksProps) {
         title,
         kind: 'duration',
         value: row => row[id],
+        ...(id === 'cost_ns' && {
+          render: row => (row.cost_is_limit ? `≤ ${formatLimit(row.cost_ns)}` : formatDuration(row.cost_ns)),
+        }),
       })),
       { id: 'last', title: 'Arrives last', kind: 'count', value: row => row.last },
       {
