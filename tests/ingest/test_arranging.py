@@ -17,8 +17,8 @@ from torch_tb_profiler.ingest import Progress, read_trace
 RUN = draw_training(2)
 KERNEL = "gpu0 kernel gemm 19 200 correlation=1 stream=7 grid=[4,1,1] block=[128,1,1]"
 HOST = "host cpu_op aten::mm 0 20 External id=2 Sequence number=4"
-SEARCHES = 3
-"""The first event is found by several passes over all of them."""
+SEARCHES = 2
+"""The first event is found by passes over all of them."""
 
 MATCHES = 9
 """Begins and ends that lie apart are brought together by sorts and sums, then joined with their calls."""

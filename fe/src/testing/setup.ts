@@ -1,9 +1,12 @@
 import { cleanup, configure } from '@testing-library/react';
-import { afterEach, vi } from 'vitest';
+import { afterEach, beforeEach, vi } from 'vitest';
 import { sessionValues } from '../base/browser/sessionValues';
 
 // The machine may be busy, so this timeout only bounds tests that fail.
 configure({ asyncUtilTimeout: 60_000 });
+
+// A download would lead the window to its blob: that address gets longer with every change of its hash.
+beforeEach(() => void vi.spyOn(HTMLAnchorElement.prototype, 'click').mockImplementation(() => {}));
 
 // Files share a window. Unmount what a test has drawn, let React finish its scheduled work, and leave the window
 // as it was found.
