@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { MantineProvider } from '@mantine/core';
 import { fireEvent, render, screen } from '@testing-library/react';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Client } from '../api/client';
 import { saveFile } from '../base/browser/save';
 import { ClientContext } from '../state/queries';
@@ -35,4 +35,19 @@ test('a server that refuses says why, and a report has no server', async () => {
   fireEvent.click(await screen.findByRole('button', { name: 'Save into the log folder' }));
   expect(await screen.findByText('the log folder is read-only')).toBeTruthy();
   expect(screen.queryByRole('button', { name: 'Copy it' })).toBeNull();
+});
+
+test.each([
+  [true, 'Copied.'],
+  [false, 'The browser blocked copying.'],
+])('that copying is allowed (%s) is what it says of it', async (allowed, said) => {
+  vi.stubGlobal('navigator', {
+    clipboard: { writeText: () => (allowed ? Promise.resolve() : Promise.reject(new Error('denied'))) },
+  });
+  document.execCommand = () => false;
+  onTestFinished(() => void Reflect.deleteProperty(document, 'execCommand'));
+  draw({});
+  saveFile('rows.csv', 'a,b', 'text/csv');
+  fireEvent.click(await screen.findByRole('button', { name: 'Copy it' }));
+  expect(await screen.findByText(said)).toBeTruthy();
 });

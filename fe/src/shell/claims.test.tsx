@@ -115,6 +115,10 @@ tryClaims(
       holds: saved('x.csv'),
       other: saved(null),
     },
+    'The browser blocked copying.': {
+      falseIf: 'it copied',
+      triedBy: 'src/shell/Saved.test.tsx: that copying is allowed (%s) is what it says of it',
+    },
     'It opens here as soon as {} in the log folder.': {
       falseIf: 'it is there',
       triedBy: 'src/shell/awaited.test.ts: is nothing while a list is unknown, or once everything is there',
@@ -127,7 +131,6 @@ tryClaims(
     },
   },
   {
-    'The browser blocked copying.': 'what the browser answered',
     'Created on {} by torch-tb-profiler {} from {}. It works offline with the data it contains; run {} to see everything.':
       'what the report is: tests/e2e opens it without a server',
   },
