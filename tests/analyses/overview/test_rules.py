@@ -17,6 +17,7 @@ from tests.analyses.overview.rule_drawings import (
     picture,
     reading,
     reducing,
+    serial_copy,
 )
 from tests.analyses.overview.rule_traces import RULES
 from tests.support.traces import draw, read_bytes
@@ -292,3 +293,9 @@ def test_rules_about_kernels_are_bounded_in_one_place() -> None:
     for path in Path(kernel_rules.__file__).parent.glob("*.py"):
         source = path.read_text(encoding="utf-8")
         assert not ("roofline_times" in source or "device_peaks" in source), path.name
+
+
+def test_copies_on_the_stream_that_computes_have_a_rule_of_their_own() -> None:
+    """There they hold up the next kernel: a stream of their own is the first thing to try."""
+    found = [rule for rule, _ in list_advice(serial_copy("Pinned"))]
+    assert "pinned_copies" in found and "exposed_copies" not in found
