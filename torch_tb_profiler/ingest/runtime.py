@@ -1,10 +1,9 @@
-"""What a reader shares with its caller: progress reports, borrowed threads, and a paused garbage collector."""
+"""What a reader shares with its caller: progress reports, a preview, and a paused garbage collector."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -36,24 +35,6 @@ def ignore_step() -> None:
 
 def ignore_progress(progress: Progress) -> None:
     """Do nothing: a Report for callers that need no progress."""
-
-
-_LENT_THREADS: ContextVar[Executor | None] = ContextVar("lent_threads", default=None)
-
-
-@contextmanager
-def lend_threads(threads: Executor | None) -> Iterator[None]:
-    """Let what is read inside use these threads; importers start none themselves."""
-    token = _LENT_THREADS.set(threads)
-    try:
-        yield
-    finally:
-        _LENT_THREADS.reset(token)
-
-
-def borrowed_threads() -> Executor | None:
-    """Return the threads that the caller lent, or None."""
-    return _LENT_THREADS.get()
 
 
 _PREVIEW_RECEIVER: ContextVar[Callable[[Trace], object] | None] = ContextVar("preview_receiver", default=None)

@@ -20,12 +20,13 @@ from torch_tb_profiler import views
 from torch_tb_profiler.base.errors import ShutdownError, StorageError, TooLargeError, TraceError
 from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.base.memory import resume_recycling
+from torch_tb_profiler.base.threads import lend_threads
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery.catalog import combined_identity, ranked_identity
 from torch_tb_profiler.executors import ProgressTuple, limited_memory, release_memory, report_progress
 from torch_tb_profiler.executors.job import NATIVE_READER
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
-from torch_tb_profiler.ingest.runtime import Report, lend_threads, receive_preview
+from torch_tb_profiler.ingest.runtime import Report, receive_preview
 from torch_tb_profiler.model.calls.nesting import use_compiled_functions
 from torch_tb_profiler.model.hardware_catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthNote

@@ -16,10 +16,11 @@ from tests.ingest.native.comparison import NEEDED, differences, outcome, read_in
 from tests.ingest.native.test_equal import ODD_EVENTS, event
 from tests.ingest.test_mutations import BYTES, FIELDS, LAYOUTS, mangle
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.threads import lend_threads
 from torch_tb_profiler.ingest.kineto import document
 from torch_tb_profiler.ingest.kineto.native import decode, library
 from torch_tb_profiler.ingest.kineto.read import read_chrome_trace
-from torch_tb_profiler.ingest.runtime import Progress, lend_threads
+from torch_tb_profiler.ingest.runtime import Progress
 from torch_tb_profiler.model.trace import Trace
 
 pytestmark = NEEDED

@@ -33,8 +33,8 @@ from torch_tb_profiler.analyses.distributed.work_windows import work_windows
 from torch_tb_profiler.analyses.shared.grouping import count_pairs, dense_codes, group, stable_order
 from torch_tb_profiler.base import intervals
 from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number, search_sorted, sums_by_number
-from torch_tb_profiler.base.beside import work_beside
 from torch_tb_profiler.base.compiled import column_functions, use_column_functions
+from torch_tb_profiler.base.threads import lend_threads
 from torch_tb_profiler.ingest.compiled import ABSENT
 from torch_tb_profiler.model.kinds import event_ends, event_intervals, event_spans
 from torch_tb_profiler.model.trace import ABSENT as ABSENT_TIME
@@ -234,7 +234,7 @@ def test_answers_about_jobs_are_the_same_bytes(
     use_replay_functions(functions.replay._replace(prepare=prepare))
     assert msgspec.json.encode(build(Members(random_members(seed)), NoParams())) == in_python
     assert prepared and prepared[0] > 0
-    with ThreadPoolExecutor(4) as threads, work_beside(threads):
+    with ThreadPoolExecutor(4) as threads, lend_threads(threads):
         assert msgspec.json.encode(build(Members(random_members(seed)), NoParams())) == in_python
 
 

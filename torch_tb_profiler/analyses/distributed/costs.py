@@ -36,7 +36,7 @@ from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, work_windows
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, group, positions_by_value
 from torch_tb_profiler.base.arrays import highest_by_number, median, sums_by_number
-from torch_tb_profiler.base.beside import start_beside
+from torch_tb_profiler.base.threads import start_in_thread
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64
 
 MAX_REPLAYED_RANKS = 24
@@ -131,7 +131,7 @@ class StragglerCosts(msgspec.Struct, frozen=True):
 def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit) -> StragglerCosts:
     """Compute what every rank's lateness costs; all 0 if nothing was compared."""
     all_work, ranks = work_windows(job), len(job.sources)
-    replayed_job = start_beside(lambda: JobReplay(job, matching, split, all_work))
+    replayed_job = start_in_thread(lambda: JobReplay(job, matching, split, all_work))
     work = without_odd_steps(job, all_work)
     member = select(job.table.member, work.rows)
     net, positive = _excess_by_rank(member, work, ranks)
@@ -154,7 +154,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     saving[_in_odd_steps(job, matching, split)] = 0
     never_late = without_lateness_at_times(job, all_work)
     network = replayed_job()
-    savings = start_beside(lambda: (_savings(network, never_late), _savings(network, even_split(job, work))))
+    savings = start_in_thread(lambda: (_savings(network, never_late), _savings(network, even_split(job, work))))
     result = network.replay(ReplayScenarios(typical, saving), work)
     steps = _median_typical_steps(job)
     earlier_at_times, even = (each / steps for each in savings())

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from torch_tb_profiler.base.beside import work_beside
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.memory import (
     allow_huge_pages,
@@ -23,6 +22,7 @@ from torch_tb_profiler.base.memory import (
     release_memory,
     share_memory,
 )
+from torch_tb_profiler.base.threads import lend_threads
 from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.discovery import ListedFile, ListedRun, Span, Worker
 from torch_tb_profiler.discovery.origin_files import is_metrics_file
@@ -55,7 +55,7 @@ TracePayload = Callable[[TraceView[Any, Any], msgspec.Struct, Target, bool], tup
 MIN_CACHED_MEMBERS = 64
 """Members from which on answers about a whole job are cached; those about fewer are built within 0.1 s."""
 
-_THREADS_BESIDE = 4
+_COMPARING_THREADS = 4
 """As many as may wait for each other while a large job is compared."""
 
 _COMPARED_BYTES = 2
@@ -230,8 +230,8 @@ class RunAnswers:
             # Summaries are many small objects, none of which is garbage.
             with (
                 without_gc(),
-                ThreadPoolExecutor(_THREADS_BESIDE, "profiler-compare") as threads,
-                work_beside(threads if available_cores() > 1 else None),
+                ThreadPoolExecutor(_COMPARING_THREADS, "profiler-compare") as threads,
+                lend_threads(threads if available_cores() > 1 else None),
             ):
                 yield
                 if self._files.own_process:

@@ -15,12 +15,12 @@ from typing import Any
 
 import msgspec
 
+from torch_tb_profiler.base.threads import borrowed_threads
 from torch_tb_profiler.ingest.kineto.columns import EventColumns
 from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
 from torch_tb_profiler.ingest.kineto.document import DamagedBlockError, DetachedBlock, ReadAhead
 from torch_tb_profiler.ingest.kineto.native.library import NativeLibrary
 from torch_tb_profiler.ingest.kineto.native.reader import NativeReader
-from torch_tb_profiler.ingest.runtime import borrowed_threads
 
 _MIN_TAKE_ROWS = 1 << 16
 """Fewest rows taken over at once, so that numpy's call overhead is small."""

@@ -22,10 +22,10 @@ from torch_tb_profiler.analyses.distributed.stragglers import (
 )
 from torch_tb_profiler.analyses.distributed.totals import WorkerTotal, worker_totals
 from torch_tb_profiler.analyses.distributed.verdict import StragglerVerdict, judge_ranks
-from torch_tb_profiler.base.beside import start_beside
 from torch_tb_profiler.base.grammar import agree, plural
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.base.threads import start_in_thread
 from torch_tb_profiler.view import Member, Members, Reduction
 from torch_tb_profiler.views._shared.text import Text, text
 
@@ -82,7 +82,7 @@ class StragglerJudgment(msgspec.Struct, frozen=True):
 def judge_members(members: Members[RankSummary]) -> StragglerJudgment:
     """Find the stragglers among the members that are ready."""
     comparison = compare_members(members)
-    sums = start_beside(lambda: worker_totals(comparison))
+    sums = start_in_thread(lambda: worker_totals(comparison))
     cost = member_costs(members)
     rows, totals = stragglers(comparison, cost), sums()
     # Of ranks that are late together none costs anything alone: without it, the others are as late.
