@@ -76,7 +76,7 @@ def _failed_workers(snapshots: Mapping[str, MemorySnapshot]) -> list[str]:
 
 
 def _sentences(worker: str, snapshot: MemorySnapshot) -> list[str]:
-    """Return what is said of a snapshot; `worker`: whose it is, "" if it is the only one."""
+    """Return the sentences about a snapshot; `worker` names its process, "" where it is the only one."""
     lead = f"{worker}: " if worker else ""
     return [f"{lead}{sentence}" for text in (snapshot.headline, snapshot.details) if (sentence := plain(text))]
 

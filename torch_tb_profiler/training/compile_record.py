@@ -71,7 +71,7 @@ class CompileRecorder(logging.Handler):
             self._entries.append(entry)
 
     def write(self, path: Path) -> bool:
-        """Write what was kept since the last call; return False, without a file, if that is nothing."""
+        """Write the entries added since the last call; return False, and write no file, if there are none."""
         with self._guard:
             entries, self._entries = self._entries, []
         if not entries:

@@ -93,7 +93,7 @@ def test_without_calls_that_free_memory_more_may_be_saved_than_is_said() -> None
     assert advice.gain_ns < before.duration_ns - after.duration_ns
     assert advice.gain.startswith("saves at least 200 µs, 31.7%")
     assert plain(advice.text).endswith(
-        "Operators after such calls are often slower on the host, which comes on top."
+        "Operators after such calls often run slower on the host, too, which this doesn't include."
     )
 
 

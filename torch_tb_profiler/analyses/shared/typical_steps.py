@@ -1,4 +1,4 @@
-"""Typical and odd steps: what every sentence about "a step" averages, and what is told apart from it.
+"""Typical and odd steps: the steps that every sentence about "a step" averages, and those that are left out of it.
 
     steps  346  10  10  11  10  310     typical: 10 10 11 10; odd: the first compiles, the last saves a checkpoint
 

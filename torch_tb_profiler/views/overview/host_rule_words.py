@@ -90,8 +90,8 @@ HOST_RULE_WORDS = {
     ("allocator", ""): RuleWords(
         "Stop cudaMalloc/cudaFree during training",
         "For {time} of {base}, the {device} is idle during calls that allocate or free driver memory ({count} in "
-        "the trace), the longest being {subject}{place}. Operators after such calls are often slower on the host, "
-        "which comes on top.",
+        "the trace), the longest being {subject}{place}. Operators after such calls often run slower on the host, "
+        "too, which this doesn't include.",
         f"most of at least three steps allocate or free driver memory, which costs {COST}",
         "each step calls torch.cuda.empty_cache(): then remove that call.",
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # in the environment",

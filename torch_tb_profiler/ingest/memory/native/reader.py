@@ -24,7 +24,7 @@ from torch_tb_profiler.model.snapshots import RecordedSnapshot, SnapshotFacts, f
 PIECE_BYTES = 1 << 20
 
 MIN_BUDGET_BYTES = 64 << 20
-"""Bytes that the reader may take for any file; as many as it has read come on top.
+"""Bytes that the reader may use for any file, in addition to as many as it has read.
 
 Files that PyTorch writes need less than half of that.
 """

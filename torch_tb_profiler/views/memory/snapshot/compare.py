@@ -166,7 +166,7 @@ MAX_NEGATIVE_SHARE = 0.02
 
 
 class FitParams(msgspec.Struct, frozen=True):
-    """What the recordings differ in, and what is asked for.
+    """How the batch differs between two recordings, and the batch to predict memory for.
 
     batch         batch size of the candidate (or its sequence length: whatever the two differ in)
     other_batch   of the base; `other`: the run of the base, short for `base_run`
