@@ -113,7 +113,7 @@ def train(rank: int, world: int, folder: str, meeting: str, fault: str, culprit:
 
 
 def stands_still() -> bool:
-    """Return True if the main thread waits for a batch or in a collective that has not ended."""
+    """Return whether the main thread waits for a batch or in a collective that has not ended."""
     if not all(call["retired"] for call in pickle.loads(_dump_fr_trace())["entries"]):
         return True
     frame = sys._current_frames()[threading.main_thread().ident]

@@ -269,7 +269,7 @@ def install_packages(python: str, packages: Sequence[str]) -> None:
 
 
 def install_with_uv(python: str, packages: Sequence[str]) -> bool:
-    """Return True if uv has installed the packages."""
+    """Return whether uv has installed the packages."""
     settings = environment(UV_DEFAULT_INDEX=read_index(), UV_HTTP_TIMEOUT="120")
     command = [str(PYTHON), "-m", "uv", "pip", "install", "--quiet", "--python", python, *packages]
     print("+", " ".join(command), flush=True)
@@ -421,7 +421,7 @@ def find_other_pythons() -> dict[str, str]:
 
 
 def starts(interpreter: str) -> bool:
-    """Return True if this Python starts (version managers put launchers of absent ones on the path)."""
+    """Return whether this Python starts (version managers put launchers of absent ones on the path)."""
     return subprocess.call([interpreter, "-c", "import venv"], stderr=subprocess.DEVNULL) == 0
 
 

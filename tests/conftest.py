@@ -128,7 +128,7 @@ def _position_of_seed(item: pytest.Item) -> int:
 
 @pytest.fixture(scope="session")
 def long(request: pytest.FixtureRequest) -> bool:
-    """Return True if the run was started with `--long`."""
+    """Return whether the run was started with `--long`."""
     return bool(request.config.getoption("--long"))
 
 

@@ -18,7 +18,7 @@ from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.origins.compiled import calls_around, compiled_calls
-from torch_tb_profiler.model.origins.origins import HOW, origins
+from torch_tb_profiler.model.origins.origins import ORIGIN_SOURCES, origins
 from torch_tb_profiler.model.origins.replayed_kernels import replayed_kernels
 from torch_tb_profiler.model.origins.replays import graph_replays
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct_codes
@@ -101,7 +101,7 @@ def coverage(trace: Trace) -> Coverage:
             "module": time_of(found.modules[wanted] >= 0),
             "line": time_of(found.lines[wanted] >= 0),
         },
-        how_ns={name: time_of(how == code) for code, name in enumerate(HOW) if (how == code).any()},
+        how_ns={name: time_of(how == code) for code, name in enumerate(ORIGIN_SOURCES) if (how == code).any()},
         lost=by_reason(np.ones(len(wanted), np.bool_)),
         untraced=by_reason(found.lines[wanted] < 0),
         captures=_capture_uses(trace),
@@ -176,7 +176,10 @@ def origin_values(trace: Trace, index: int) -> dict[str, Any]:
     how, backward = int(found.how[index]), int(found.backward[index])
     columns = ("operator", "modules", "lines", "shapes", "nodes", "region", "compile_id", "reason")
     values: dict[str, Any] = {name: found.value(name, index) for name in columns}
-    return values | {"how": HOW[how] if how >= 0 else None, "backward": bool(backward) if backward >= 0 else None}
+    return values | {
+        "how": ORIGIN_SOURCES[how] if how >= 0 else None,
+        "backward": bool(backward) if backward >= 0 else None,
+    }
 
 
 def generated_source(trace: Trace, row: int) -> str | None:

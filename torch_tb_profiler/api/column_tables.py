@@ -26,7 +26,7 @@ from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.memory.events import memory_calls, memory_records
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.operators import operators
-from torch_tb_profiler.model.origins.origins import HOW, origin_positions, origins
+from torch_tb_profiler.model.origins.origins import ORIGIN_SOURCES, origin_positions, origins
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace
@@ -172,7 +172,7 @@ def _origin_columns(trace: Trace, rows: Int32, names: Sequence[str]) -> dict[str
     for name in names:
         column = {"module": "modules", "line": "lines"}.get(name, name)
         own = np.append(getattr(found, column), NO_CODE).astype(np.int32)[position]
-        values = list(HOW) if name == "how" else found.tables[column]
+        values = list(ORIGIN_SOURCES) if name == "how" else found.tables[column]
         if name == "nodes":
             columns["origin_nodes"] = _list_array(own, values)
             continue
@@ -212,7 +212,7 @@ def build_origin_table(trace: Trace) -> pa.Table:
             "event": value_array(rows),
             "start_ns": value_array(trace.events.start[rows]),
             "name": text_array(trace.events.name[rows], trace.strings),
-            "how": text_array(found.how, HOW),
+            "how": text_array(found.how, ORIGIN_SOURCES),
             "operator": text_array(found.operator, found.tables["operator"]),
             "modules": _list_array(found.modules, found.tables["modules"]),
             "lines": _list_array(found.lines, found.tables["lines"]),

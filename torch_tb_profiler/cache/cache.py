@@ -179,7 +179,7 @@ class Cache:
             self._fetch(_json_name(key, name))
 
     def has_json(self, key: str, name: str) -> bool:
-        """Return True if this machine holds a small result of a key."""
+        """Return whether this machine holds a small result of a key."""
         return self.enabled and (self._folder.path / _json_name(key, name)).is_file()
 
     def has_reduced(self, key: str, name: str) -> bool:
@@ -187,7 +187,7 @@ class Cache:
         return self.enabled and (self._folder.path / _reduced_name(key, name)).is_file()
 
     def has_trace(self, key: str) -> bool:
-        """Return True if this machine or the shared store holds the trace of a key."""
+        """Return whether this machine or the shared store holds the trace of a key."""
         name = _trace_name(key)
         if (self._folder.path / name).is_file():
             return True

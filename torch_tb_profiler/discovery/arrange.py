@@ -150,8 +150,8 @@ def find_other_files(
         format_ = None if file.id.uri in used else foreign(file)
         if format_ is not None:
             kinds[format_].append(file)
-    kinds_of = [OtherFiles(kind.kind, kind.advice, tuple(listed)) for kind, listed in kinds.items()]
-    return sorted(kinds_of, key=lambda others: others.kind)
+    others = [OtherFiles(kind.kind, kind.advice, tuple(listed)) for kind, listed in kinds.items()]
+    return sorted(others, key=lambda each: each.kind)
 
 
 def distinct_names(listings: Sequence[tuple[str, Sequence[ListedRun]]]) -> tuple[list[ListedRun], list[str]]:
@@ -196,8 +196,8 @@ def _memory_file(file: ListedFile, kind: FileKind) -> MemoryFile:
 
 def _memory_run(file: ListedFile, kind: FileKind, root_name: str) -> str:
     """Return the run that a memory file belongs to."""
-    folder = _run_folder(file, root_name)
-    return snapshot_place(file.path).run or root_name if kind == "snapshot" else folder
+    run = snapshot_place(file.path).run if kind == "snapshot" else run_folder(file.path)
+    return run or root_name
 
 
 def _with_rank_in_name(file: MemoryFile) -> MemoryFile:
@@ -213,11 +213,6 @@ def _snapshot_files(run: str, files: Iterable[MemoryFile], paths: Set[str]) -> I
         if each.file.path in paths:
             place = snapshot_place(each.file.path)
             yield _TraceFile(run, place.worker, place.rank, place.stamp, each.file)
-
-
-def _run_folder(file: ListedFile, root_name: str) -> str:
-    """Return the run of a file: its folder without those of ranks and iterations."""
-    return run_folder(file.path) or root_name
 
 
 def _trace_file(file: ListedFile, name: FileName, root_name: str) -> _TraceFile:

@@ -14,6 +14,9 @@ from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.ingest.formats import FileKind
 from torch_tb_profiler.storage import FileEntry, FileId, Location
 
+MAX_LISTED_NAMES = 10
+"""Most names that an error lists where one is unknown."""
+
 
 def combined_identity(own: str, companion: str) -> str:
     """Return the identity of a file read together with another; it changes whenever either does."""
@@ -233,5 +236,5 @@ def find_span(worker: Worker, name: str | None) -> Span:
 
 def _options_hint(what: str, names: Iterable[str]) -> str:
     listed = list(names)
-    more = f" and {len(listed) - 10} more" if len(listed) > 10 else ""
-    return f"{what}: {', '.join(listed[:10])}{more}"
+    more = f" and {len(listed) - MAX_LISTED_NAMES} more" if len(listed) > MAX_LISTED_NAMES else ""
+    return f"{what}: {', '.join(listed[:MAX_LISTED_NAMES])}{more}"

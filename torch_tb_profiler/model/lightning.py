@@ -56,7 +56,7 @@ def lightning_modules(trace: Trace) -> Modules:
     by_name: dict[str, int] = {}
     # Shorter names come first, so that a place follows those around it.
     for kind, name in sorted(texts.values(), key=lambda text: (text[1].count("."), text[1])):
-        by_name.setdefault(name, places.inside(_parent(name, by_name), name, kind))
+        by_name.setdefault(name, places.add(_parent(name, by_name), name, kind))
     code = np.full(len(trace), NO_CODE, np.int32)
     code[rows] = [by_name[texts[int(text)][1]] for text in trace.events.name[rows]]
     return attribute_events(trace, build_call_tree(trace, rows), code, places)
@@ -90,7 +90,7 @@ def lightning_hooks(trace: Trace) -> Modules:
         text = trace.strings[trace.events.name[row]].removeprefix(LIGHTNING_HOOK_PREFIX)
         match = _OWNER.match(text)
         owner, name = (match["owner"], match["name"]) if match else ("", text)
-        code[row] = places.inside(int(code[above]) if above != NO_CODE else NO_CODE, name, owner)
+        code[row] = places.add(int(code[above]) if above != NO_CODE else NO_CODE, name, owner)
     within = innermost_enclosing(trace, forest)
     hook_code = np.where((code < 0) & (within >= 0), code[within], code)
     waiting = innermost_enclosing(trace, forest, _waiting_threads(trace, forest.rows))

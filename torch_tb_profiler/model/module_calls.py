@@ -111,8 +111,8 @@ class ModulePlaces:
         self._codes: dict[tuple[int, str, str, int], int] = {}
         self._first: dict[tuple[str, int], int] = {}
 
-    def inside(self, parent: int, name: str, kind: str, number: int = int(ABSENT)) -> int:
-        """Return the place of an instance inside another place (NO_CODE: outermost)."""
+    def add(self, parent: int, name: str, kind: str, number: int = int(ABSENT)) -> int:
+        """Return the place of an instance inside `parent` (NO_CODE: outermost), which is added if it is new."""
         key = (parent, kind, name, number)
         if key not in self._codes:
             self._codes[key] = len(self.names)
@@ -123,10 +123,10 @@ class ModulePlaces:
             self.parents.append(parent)
         return self._codes[key]
 
-    def anywhere(self, name: str, kind: str, number: int) -> int:
-        """Return the first place of an instance; if there is none yet, a new outermost one."""
+    def find_or_add(self, name: str, kind: str, number: int) -> int:
+        """Return the first place of an instance, wherever it is; if there is none yet, add an outermost one."""
         first = self._first.get((name, number))
-        return self.inside(NO_CODE, name, kind, number) if first is None else first
+        return self.add(NO_CODE, name, kind, number) if first is None else first
 
 
 def attribute_events(trace: Trace, forest: CallTree, code: Int32, places: ModulePlaces) -> Modules:
@@ -186,9 +186,9 @@ def _call_places(trace: Trace, forest: CallTree, in_backward: Bool, places: Modu
                 name = trace.strings[text].removeprefix(MODULE_PREFIX) if text >= 0 else "(no name)"
                 kind = _INSTANCE.sub("", name)
                 if repeated and depth == 0:
-                    numbered.append(places.anywhere(name, kind, number))
+                    numbered.append(places.find_or_add(name, kind, number))
                 else:
-                    numbered.append(places.inside(parent, name, kind, number))
+                    numbered.append(places.add(parent, name, kind, number))
             code[rows] = np.array(numbered, np.int32)[which.reshape(-1)]
     return code
 
@@ -216,7 +216,7 @@ def _hierarchy_place(text: str, places: ModulePlaces, model: str = "") -> int:
             name = kind = kind or model
         else:
             name = f"{attribute} ({kind})"
-        place = places.inside(place, name, kind) if name else place
+        place = places.add(place, name, kind) if name else place
     return place
 
 

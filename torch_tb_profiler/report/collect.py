@@ -177,7 +177,7 @@ class _Collector:
             self.parts(names, snapshot_parts(number, answer["payload"]))
 
     def _is_snapshot(self, names: Names) -> bool:
-        """Return True if a recording is a snapshot, one of several workers."""
+        """Return whether a recording is a snapshot, one of several workers."""
         run = self._session.catalog.run(names[0])
         own = self._session.find(*names).file.path
         return len(self._session.workers(run)) > 1 and own in {each.file.path for each in run.memory_files}

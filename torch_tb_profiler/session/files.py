@@ -268,7 +268,7 @@ class RequestedFiles:
             self._loader.prefetch_answers(file.listed, file.key, part, file.summary.unavailable.keys())
 
     def lacks_answers(self, id_: FileId, part: int | None) -> bool:
-        """Return True if a large file was opened here whose first answers `build_answers` has not built yet."""
+        """Return whether a large file was opened here whose first answers `build_answers` has not built yet."""
         with self._lock:
             file = self._files.get(id_)
         if file is None or not file.cached or not self._cache.enabled or self._cache.shared:
@@ -289,17 +289,17 @@ class RequestedFiles:
             self._cache.save_json(file.key, result_name(PREPARED, part), b"true")
 
     def is_prefetching(self, id_: FileId, slug: str, part: int | None) -> bool:
-        """Return True if a worker is building a view's first answer right now."""
+        """Return whether a worker is building a view's first answer right now."""
         with self._lock:
             file = self._files.get(id_)
         return file is not None and self._loader.is_prefetching(file.key, result_name(slug, part))
 
     def is_large(self, listed: ListedFile) -> bool:
-        """Return True if a file is loaded by a worker, which may take long."""
+        """Return whether a file is loaded by a worker, which may take long."""
         return self._loader.is_large(listed)
 
     def should_prepare(self, id_: FileId) -> bool:
-        """Return True if a file's tables should be derived ahead of requests: on a server, for a large file."""
+        """Return whether a file's tables should be derived ahead of requests: on a server, for a large file."""
         with self._lock:
             file = self._files.get(id_)
         active = self.prefetches and not self._loader.closed
@@ -456,7 +456,7 @@ class RequestedFiles:
         file.done.set()
 
     def _is_cached_out_of_reach(self, file: _RequestedFile, future: Future[Loaded]) -> bool:
-        """Return True if a worker on another machine cached the trace where this server can't reach it."""
+        """Return whether a worker on another machine cached the trace where this server can't reach it."""
         if not self._loader.remote or future.cancelled() or future.exception():
             return False
         return future.result().cached and not self._cache.has_trace(file.key)

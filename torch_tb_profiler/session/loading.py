@@ -182,7 +182,7 @@ class Loader:
         prefetch_reductions(request, part, unavailable, *cache)
 
     def is_prefetching(self, key: str, name: str) -> bool:
-        """Return True if a worker is building an answer right now; one that is still queued may take long."""
+        """Return whether a worker is building an answer right now; one that is still queued may take long."""
         prefetch = self._prefetches.get(key)
         return prefetch is not None and prefetch[0] == name and prefetch[1].running()
 
@@ -209,11 +209,11 @@ class Loader:
         return self._executor
 
     def is_large(self, file: ListedFile) -> bool:
-        """Return True if a file is loaded by a worker."""
+        """Return whether a file is loaded by a worker."""
         return not self._is_small(file)
 
     def _is_small(self, file: ListedFile) -> bool:
-        """Return True if a file is loaded in this process."""
+        """Return whether a file is loaded in this process."""
         return _estimated_json_bytes(file) < self._settings.small_file_bytes
 
     def _load_request(self, file: ListedFile) -> LoadRequest:

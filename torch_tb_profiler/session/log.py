@@ -164,7 +164,7 @@ class LogFolders:
             raise NotFoundError("the file is no longer in the log folder", where=file.path)
 
     def is_growing(self, file: ListedFile) -> bool:
-        """Return True if a file may still be written; the next listing will tell."""
+        """Return whether a file may still be written; the next listing will tell."""
         if self._poller is None or not self._growing:
             return False
         parts = [file, *file.counters, *file.tables, *file.beside, *file.origins, *file.requests, *file.formats]
@@ -186,11 +186,11 @@ class LogFolders:
         )
 
     def _is_foreign(self, file: ListedFile) -> bool:
-        """Return True if a file belongs to another tool by its name or its first bytes."""
+        """Return whether a file belongs to another tool by its name or its first bytes."""
         return self._sniffer.foreign(file) is not None
 
     def _is_new(self, file: ListedFile, entry: FileEntry) -> bool:
-        """Return True if this content was not in the last listing and was written just now."""
+        """Return whether this content was not in the last listing and was written just now."""
         if self._ids.get(file.id.uri) == file.id or entry.mtime is None:
             return False
         return abs(time.time() - entry.mtime) < MIN_SETTLED_SECONDS

@@ -117,7 +117,7 @@ class Session:
         return self._targets.find(RequestedNames(run, worker, span))
 
     def is_snapshot(self, run: str | None, worker: str | None, span: str | None) -> bool:
-        """Return True if a recording is a memory snapshot without a trace; NotFoundError for unknown names."""
+        """Return whether a recording is a memory snapshot without a trace; NotFoundError for unknown names."""
         target = self.find(run, worker, span)
         return any(target.file.path == each.file.path for each in target.run.memory_files)
 
@@ -179,7 +179,7 @@ class Session:
         )
 
     def lacks_answers(self, run: str | None, worker: str | None, span: str | None) -> bool:
-        """Return True if a large trace was opened here whose tabs `build_answers` has not prepared yet.
+        """Return whether a large trace was opened here whose tabs `build_answers` has not prepared yet.
 
         Raises NotFoundError for unknown names.
         """

@@ -21,7 +21,7 @@ def hung_jobs(fault: Fault) -> list[tuple[int, PlantedJob]]:
 
 
 def is_fair(found: HangVerdict, planted: PlantedJob, lost: set[int]) -> bool:
-    """Return True if nobody is blamed but the culprit, or a rank for its lost dump.
+    """Return whether nobody is blamed but the culprit, or a rank for its lost dump.
 
     Where the dumps can't tell who of several did it, the verdict says so, and the culprit is one of them.
     """

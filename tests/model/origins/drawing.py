@@ -9,7 +9,7 @@ from typing import Any
 from tests.support.traces import read
 from torch_tb_profiler.model.origin_records import CaptureSet, OriginRecords, join_captures
 from torch_tb_profiler.model.origins.captures import find_captures
-from torch_tb_profiler.model.origins.origins import HOW, origins
+from torch_tb_profiler.model.origins.origins import ORIGIN_SOURCES, origins
 from torch_tb_profiler.model.trace import Trace
 
 Event = dict[str, Any]
@@ -97,7 +97,7 @@ def origin_rows(trace: Trace) -> list[Event]:
         {
             "name": trace.strings[int(trace.events.name[row])],
             "start": int(trace.events.start[row]),
-            "how": HOW[found.how[index]] if found.how[index] >= 0 else None,
+            "how": ORIGIN_SOURCES[found.how[index]] if found.how[index] >= 0 else None,
             "backward": int(found.backward[index]),
             **{name: found.value(name, index) for name in columns},
         }

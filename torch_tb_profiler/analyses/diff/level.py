@@ -133,7 +133,7 @@ class LevelValues:
         """Return the rows of each recording that are inside the part; None for the root, which has all."""
         inside: list[Bool | None] = [None] * len(recordings)
         if self._node:
-            nodes = np.append(self.tree.inside(self._node), False)
+            nodes = np.append(self.tree.subtree_mask(self._node), False)
             elements = np.append(side.node, len(self.tree))
             rows = nodes[elements[side.tree.of_row]]
             inside = [*np.split(rows, np.cumsum([len(trace) for trace in recordings])[:-1])]
@@ -324,7 +324,7 @@ def find_moved_loading(tree: AlignedTree) -> MovedLoading:
     if elsewhere[0] == elsewhere[1]:
         return MovedLoading(inside, (frozenset(), frozenset()))
     for node in np.flatnonzero(tree.role == PartRole.DATALOADER).tolist():
-        inside |= tree.inside(node)
+        inside |= tree.subtree_mask(node)
     base, candidate = (
         frozenset() if waits else _names_only_inside(side, inside)
         for side, waits in zip((tree.base, tree.candidate), elsewhere, strict=True)

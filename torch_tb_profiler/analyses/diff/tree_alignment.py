@@ -79,8 +79,8 @@ class AlignedTree(msgspec.Struct, frozen=True):
         """Return the children in order of time in the base; added ones follow what precedes them."""
         return self.children[self.first[node] : self.first[node + 1]]
 
-    def inside(self, node: int) -> Bool:
-        """Return a mask of the node and everything below it, bool[k]."""
+    def subtree_mask(self, node: int) -> Bool:
+        """Return which nodes are this one or below it, bool[k]."""
         inside = np.zeros(len(self), np.bool_)
         inside[node] = True
         level = self.children_of(node)

@@ -24,10 +24,10 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.trace import Float64, Int64
 
 MIN_DIFFERENCE = 0.05
-"""Smallest relative difference of a rank's kernel time from the median rank's that is worth naming,"""
+"""Smallest relative difference of a rank's kernel time from the median rank's that is worth naming."""
 
 MIN_RESIZED_SHARE = 0.5
-"""of which kernels of other sizes make up at least this share."""
+"""Smallest share of such a difference that kernels of other sizes make up."""
 
 
 class ResizedKernel(msgspec.Struct, frozen=True):
@@ -51,8 +51,7 @@ class UnevenWork(msgspec.Struct, frozen=True):
 
 
 def even_split(job: DistributedJob, work: WorkWindows) -> WorkWindows:
-    """Return the windows such that what is typical is the mean of all ranks, which spreading the work evenly
-    gives.
+    """Return the windows with the mean of all ranks as typical, as if the work were spread evenly.
 
     Only what a rank does in each step counts: how long it works more or less than the mean, averaged over
     the steps.
@@ -92,12 +91,14 @@ def find_uneven_work(job: DistributedJob) -> UnevenWork | None:
 def find_resized_kernel(
     job: DistributedJob, member: int, difference: float, share: float = MIN_RESIZED_SHARE
 ) -> ResizedKernel | None:
-    """Return the kernel of other sizes with most of a difference (ns per step), or None if sizes don't explain
-    `share` of it."""
-    mine, kernels = _by_name(job.sources[member]), _kernels_by_name(job)
+    """Return the kernel of other sizes with most of a difference (ns per step).
+
+    None if sizes don't explain `share` of it.
+    """
+    mine, kernels = _rank_kernels(job.sources[member]), _kernels_by_name(job)
     explained: list[tuple[float, ResizedKernel]] = []
     for name, here in mine.items():
-        there = kernels[name].of_others(member)
+        there = kernels[name].median_of_others(member)
         if there is None or not here.size or not there.size or here.size == there.size:
             continue
         part = here.time - there.time
@@ -118,10 +119,10 @@ class _NamedKernel(msgspec.Struct, frozen=True):
 
 def runs_more_often(job: DistributedJob, member: int, name: str) -> bool:
     """Return whether a rank runs a kernel more often per step than others, or is the only one that runs it."""
-    mine = _by_name(job.sources[member]).get(name)
+    mine = _rank_kernels(job.sources[member]).get(name)
     if mine is None:
         return False
-    others = _kernels_by_name(job)[name].of_others(member)
+    others = _kernels_by_name(job)[name].median_of_others(member)
     return others is None or mine.calls > (1 + MIN_DIFFERENCE) * others.calls
 
 
@@ -139,7 +140,8 @@ def _time_per_step(source: RankSource) -> float:
     return sum(total.time for total in source.summary.kernels) / max(len(source.summary.steps), 1)
 
 
-def _by_name(source: RankSource) -> dict[str, _NamedKernel]:
+def _rank_kernels(source: RankSource) -> dict[str, _NamedKernel]:
+    """Return the kernels of a rank by name."""
     summary = source.summary
     steps = max(len(summary.steps), 1)
     found: dict[str, _NamedKernel] = {}
@@ -151,7 +153,7 @@ def _by_name(source: RankSource) -> dict[str, _NamedKernel]:
 
 
 class _KernelOnRanks:
-    """A kernel on each rank that runs it, which is asked for the median of all ranks but one."""
+    """A kernel on each rank that runs it, with the median of all ranks but one."""
 
     def __init__(self, ranks: dict[int, _NamedKernel]) -> None:
         kernels = list(ranks.values())
@@ -168,8 +170,8 @@ class _KernelOnRanks:
         # Without a rank, the most frequent size is one of the first two, as only that of the rank is rarer by one.
         self._frequent = sorted(first, key=lambda size: (-self._counts[size], first[size][0]))[:2]
 
-    def of_others(self, member: int) -> _NamedKernel | None:
-        """Return the median of the other ranks of one that runs it; the size is that of most of them."""
+    def median_of_others(self, member: int) -> _NamedKernel | None:
+        """Return the median of all ranks that run it but `member`; the size is that of most of them."""
         if len(self._place) == 1:
             return None
         place, mine = self._place[member], self._sizes[member]
@@ -191,6 +193,6 @@ def _kernels_by_name(job: DistributedJob) -> dict[str, _KernelOnRanks]:
     """Return each kernel on the ranks that run it: every rank is compared with the median of all others."""
     ranks: dict[str, dict[int, _NamedKernel]] = {}
     for member, source in enumerate(job.sources):
-        for name, kernel in _by_name(source).items():
+        for name, kernel in _rank_kernels(source).items():
             ranks.setdefault(name, {})[member] = kernel
     return {name: _KernelOnRanks(kernels) for name, kernels in ranks.items()}

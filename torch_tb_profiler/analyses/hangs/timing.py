@@ -97,7 +97,7 @@ def find_timing(job: JobDumps, dumps: Mapping[int, RecorderDump], groups: JobGro
 
 
 def _is_copy(written_ns: int, pending: Iterable[RecordedCall]) -> bool:
-    """Return True if a file is newer than its pending calls could be: their timeouts have passed long ago."""
+    """Return whether a file is newer than its pending calls could be: their timeouts have passed long ago."""
     ends = [call.created_ns + call.timeout_ns for call in pending if call.timeout_ns is not None]
     return bool(ends) and written_ns > min(ends) + MIN_COPY_DELAY_NS
 
@@ -119,7 +119,7 @@ def _find_timeouts(
 
 
 def _is_of_call(timeout: WatchdogTimeout, rank: int, call: RecordedCall, group: JobGroup) -> bool:
-    """Return True if a line of the watchdog is about a pending call of a rank.
+    """Return whether a line of the watchdog is about a pending call of a rank.
 
     The watchdog's names of operations are those of the recorder with more or less behind: ALLTOALL_BASE is
     all_to_all, ALLREDUCE is all_reduce_barrier. A coalesced batch can be of messages or of collectives.
@@ -152,7 +152,7 @@ def _written_at(files: tuple[RankFile, ...]) -> int | None:
 
 
 def _is_pending_in_both(job: JobDumps, dumps: Mapping[int, RecorderDump]) -> bool:
-    """Return True if the first pending call of a rank is the same in both dumps."""
+    """Return whether the first pending call of a rank is the same in both dumps."""
     before = {file.rank: file.dump for file in job.earlier if file.dump is not None}
     return any(_first(dump) & _first(old) for rank, dump in dumps.items() if (old := before.get(rank)) is not None)
 

@@ -33,7 +33,7 @@ _PREFERENCE = ("not_joined", "cycle", "no_dump", "unreadable_dump", "all_joined"
 
 
 def is_library(frame: RecordedFrame) -> bool:
-    """Return True if a frame belongs to an installed package or the standard library."""
+    """Return whether a frame belongs to an installed package or the standard library."""
     return _LIBRARY.search(frame.file) is not None
 
 
@@ -177,7 +177,7 @@ class _Judge:
         return next((call for call in calls if call.key == state.key), None)
 
     def _is_swapped(self, state: CollectiveState, majority: int, odd: int) -> bool:
-        """Return True if two ranks made the same calls in another order, and agree on what follows.
+        """Return whether two ranks made the same calls in another order, and agree on what follows.
 
         A rank that leaves a call out of a repeating pattern has the same calls at first, but not after them.
         """
@@ -318,7 +318,7 @@ class _Judge:
         return HangVerdict(kind, direct, groups, first.call, waiting=waiting, direct=direct, reason=reason)
 
     def _is_expected(self, rank: int, call: RecordedCall, peers: set[int]) -> bool:
-        """Return True if a rank is in the rhythm of its earlier messages with these peers.
+        """Return whether a rank is in the rhythm of its earlier messages with these peers.
 
         A rank that leaves out a collective arrives early at its next message, whose other side still waits in that
         collective: this looks as if the other side had left out the message. Two earlier messages make a rhythm.

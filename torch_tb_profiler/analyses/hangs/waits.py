@@ -129,7 +129,7 @@ class WaitGraph:
     def _is_posted(
         self, rank: int, dump: RecorderDump, call: RecordedCall, message: RecordedMessage, group: JobGroup
     ) -> bool:
-        """Return True if the other side has called the counterpart: the k-th receive belongs to the k-th send."""
+        """Return whether the other side has called the counterpart: the k-th receive belongs to the k-th send."""
         peer = self.dumps[group.ranks[message.peer]]
         opposite = "recv" if message.operation == "send" else "send"
         total, pending = dump.lanes[call.group, message.operation, message.peer]

@@ -165,7 +165,7 @@ def _frequent_places(place: Int64, born: Int64, stays: Bool, count: int) -> Int6
 
 
 def _leaks(born: Int64, released: Int64, count: int) -> bool:
-    """Return True if the blocks of a place stay for good.
+    """Return whether the blocks of a place stay for good.
 
     born      steps in which the blocks that are still live were allocated
     released  the same of blocks that were released after two steps or more

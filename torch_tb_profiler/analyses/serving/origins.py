@@ -12,7 +12,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
-from torch_tb_profiler.model.origins.origins import HOW, origin_positions, origins
+from torch_tb_profiler.model.origins.origins import ORIGIN_SOURCES, origin_positions, origins
 from torch_tb_profiler.model.serving.iterations import serving_iterations
 from torch_tb_profiler.model.serving.kernels import serving_kernels
 from torch_tb_profiler.model.trace import NO_CODE, Trace
@@ -79,7 +79,7 @@ def iteration_work(trace: Trace, phase: int) -> list[IterationWork]:
                 module=None if values["modules"] is None else "/".join(values["modules"]),
                 operator=values["operator"],
                 line=lines[0] if lines else None,
-                how=HOW[how] if how >= 0 else None,
+                how=ORIGIN_SOURCES[how] if how >= 0 else None,
                 reason=table.value("reason", at) if at >= 0 else None,
                 kernels=int(groups.counts[number]),
                 time_ns=int(times[number]),

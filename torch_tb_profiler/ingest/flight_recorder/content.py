@@ -73,7 +73,7 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 def _is_plain(data: bytes) -> bool:
-    """Return True if a pickle consists of opcodes that build plain values, with a small memo and few tuples."""
+    """Return whether a pickle consists of opcodes that build plain values, with a small memo and few tuples."""
     if data[:1] != b"\x80" or len(data) < 3 or data[1] > 5:
         return False
     at, end, tuples = 2, len(data), 0

@@ -342,7 +342,7 @@ class _Dump:
         )
 
     def _unrecorded(self) -> bool:
-        """Return True if a call is pending that the recorder leaves out.
+        """Return whether a call is pending that the recorder leaves out.
 
         Gloo counts sends and receives in `op_id` and in the status of the group, and records neither.
         """

@@ -96,7 +96,7 @@ class MemoryRecords(msgspec.Struct, frozen=True):
 
 
 def has_memory(trace: Trace) -> bool:
-    """Return True if any memory event has a time."""
+    """Return whether any memory event has a time."""
     return bool((is_memory_event(trace) & (trace.events.start != ABSENT)).any())
 
 

@@ -36,7 +36,7 @@ from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, di
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 
 LAUNCH, GRAPH_NODE, CAPTURE, COMPILE_RECORD = range(4)
-HOW = ("launch", "graph node", "capture", "compile record")
+ORIGIN_SOURCES = ("launch", "graph node", "capture", "compile record")
 """Sources of an origin, in the order in which they count."""
 
 NO_CAPTURE = "replayed from a graph whose capture was not recorded"
@@ -55,7 +55,7 @@ NOT_RECORDED = {
 T = TypeVar("T", bound=Hashable)
 
 
-class Texts(Generic[T]):
+class CodeTable(Generic[T]):
     """A table of distinct values; a column holds their codes."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Origins(msgspec.Struct, frozen=True):
 
     rows        int32[k]  their rows in the trace
     is_device   bool[k]   whether it is device work
-    how         int32[k]  the source, an index into HOW
+    how         int32[k]  the source, an index into ORIGIN_SOURCES
     operator, modules, lines, shapes, nodes, region, compile_id, reason
                 int32[k]  codes into the table of that name, NO_CODE if unknown
     backward    int32[k]  1 backward, 0 not, NO_CODE unknown
@@ -115,12 +115,12 @@ class Origins(msgspec.Struct, frozen=True):
 _COLUMNS = ("operator", "modules", "lines", "shapes", "nodes", "region", "compile_id", "reason")
 
 
-class _Builder:
+class _OriginColumns:
     """Columns of k events that are filled source by source."""
 
     def __init__(self, count: int) -> None:
         self.codes = {name: np.full(count, NO_CODE, np.int32) for name in _COLUMNS}
-        self.texts: dict[str, Texts[Any]] = {name: Texts() for name in _COLUMNS}
+        self.texts: dict[str, CodeTable[Any]] = {name: CodeTable() for name in _COLUMNS}
         self.how = np.full(count, NO_CODE, np.int32)
         self.backward = np.full(count, NO_CODE, np.int32)
 
@@ -168,7 +168,7 @@ def origins(trace: Trace) -> Origins:
     links = device_links(trace)
     calls = compiled.compiled_calls(trace)
     count = len(links.rows)
-    device, host = _Builder(count), _Builder(len(calls.rows))
+    device, host = _OriginColumns(count), _OriginColumns(len(calls.rows))
     is_replayed = replayed_mask(trace)
     _add_launches(trace, device, is_replayed)
     _add_graph_nodes(trace, device)
@@ -180,7 +180,7 @@ def origins(trace: Trace) -> Origins:
     return _assemble(links.rows, device, calls.rows, host)
 
 
-def _add_launches(trace: Trace, columns: _Builder, is_replayed: Bool) -> None:
+def _add_launches(trace: Trace, columns: _OriginColumns, is_replayed: Bool) -> None:
     """Add what is around the launch of each event that no graph launch ran."""
     links, names = device_links(trace), trace.events.name
     operator = np.where(is_replayed, NO_CODE, links.operator).astype(np.int32)
@@ -212,7 +212,7 @@ def _texts_of(trace: Trace, codes: Int32) -> list[str]:
     return texts
 
 
-def _add_forward_lines(trace: Trace, columns: _Builder, site: Int32, backward: Bool) -> None:
+def _add_forward_lines(trace: Trace, columns: _OriginColumns, site: Int32, backward: Bool) -> None:
     """Add the lines of the forward operator that a backward task differentiates, where no frame is around it."""
     wanted = np.flatnonzero((site >= 0) & backward & ~columns.known("lines"))
     if len(wanted) == 0 or not has_frames(trace):
@@ -227,7 +227,7 @@ def _add_forward_lines(trace: Trace, columns: _Builder, site: Int32, backward: B
     columns.fill(LAUNCH, "lines", stack, stacks)
 
 
-def _add_graph_nodes(trace: Trace, columns: _Builder) -> None:
+def _add_graph_nodes(trace: Trace, columns: _OriginColumns) -> None:
     """Add the notes on the graph node that each event ran."""
     region, regions = graph_nodes.node_regions(trace)
     columns.fill(GRAPH_NODE, "region", region, regions)
@@ -237,7 +237,7 @@ def _add_graph_nodes(trace: Trace, columns: _Builder) -> None:
     columns.backward = np.where(columns.backward < 0, direction, columns.backward)
 
 
-def _add_captures(trace: Trace, columns: _Builder, is_replayed: Bool) -> None:
+def _add_captures(trace: Trace, columns: _OriginColumns, is_replayed: Bool) -> None:
     """Add what was around the launch at capture that each replayed event stands for."""
     found = replayed_kernels(trace)
     for name in ("operator", "modules", "lines"):
@@ -253,7 +253,7 @@ def _add_captures(trace: Trace, columns: _Builder, is_replayed: Bool) -> None:
 
 
 def _add_compile_records(
-    trace: Trace, columns: _Builder, is_replayed: Bool, calls: compiled.CompiledCalls
+    trace: Trace, columns: _OriginColumns, is_replayed: Bool, calls: compiled.CompiledCalls
 ) -> None:
     """Add the record of the compiled kernel around the launch of each event, or of the same name."""
     links = device_links(trace)
@@ -271,7 +271,7 @@ def _add_compile_records(
     columns.codes["reason"] = np.where(reasons >= 0, reasons, columns.codes["reason"]).astype(np.int32)
 
 
-def _add_compiled_replays(trace: Trace, columns: _Builder) -> None:
+def _add_compiled_replays(trace: Trace, columns: _OriginColumns) -> None:
     """Add the record of each kernel of a compiled graph that a CUDA graph replays."""
     found = compiled_replays(trace)
     kernels = [each.kernel for each in found.values]
@@ -289,7 +289,7 @@ def _add_compiled_replays(trace: Trace, columns: _Builder) -> None:
     columns.codes["reason"][known & (found.code >= 0)] = NO_CODE
 
 
-def _fill_record(columns: _Builder, call: Int32, calls: compiled.CompiledCalls) -> None:
+def _fill_record(columns: _OriginColumns, call: Int32, calls: compiled.CompiledCalls) -> None:
     """Fill the columns from the record of the call of each event, int32[k], NO_CODE for none."""
     kernels = calls.kernels
     columns.fill(COMPILE_RECORD, "nodes", call, [None if each is None else each.nodes for each in kernels])
@@ -304,7 +304,7 @@ def _fill_record(columns: _Builder, call: Int32, calls: compiled.CompiledCalls) 
         columns.backward = np.where(call >= 0, backward, columns.backward).astype(np.int32)
 
 
-def _add_host_calls(trace: Trace, columns: _Builder, calls: compiled.CompiledCalls) -> None:
+def _add_host_calls(trace: Trace, columns: _OriginColumns, calls: compiled.CompiledCalls) -> None:
     """Add the calls of compiled kernels on the host."""
     rows = calls.rows
     if len(rows) == 0:
@@ -332,7 +332,9 @@ def _add_host_calls(trace: Trace, columns: _Builder, calls: compiled.CompiledCal
     _explain_modules(trace, columns)
 
 
-def _explain_device(trace: Trace, columns: _Builder, is_replayed: Bool, calls: compiled.CompiledCalls) -> None:
+def _explain_device(
+    trace: Trace, columns: _OriginColumns, is_replayed: Bool, calls: compiled.CompiledCalls
+) -> None:
     """Set why the origin of an event is unknown, or the first of its fields that is."""
     links = device_links(trace)
     noted = columns.known("region") | columns.known("lines")
@@ -365,13 +367,13 @@ def _explain_device(trace: Trace, columns: _Builder, is_replayed: Bool, calls: c
         columns.explain(launched & ~columns.known("shapes"), missing_reason(trace, "shapes"))
 
 
-def _explain_modules(trace: Trace, columns: _Builder) -> None:
+def _explain_modules(trace: Trace, columns: _OriginColumns) -> None:
     missing = (columns.how >= 0) & ~columns.known("modules")
     reason = NO_MODULE if has_module_calls(trace) else missing_reason(trace, "modules")
     columns.explain(missing & (columns.how != GRAPH_NODE), reason)
 
 
-def _assemble(device_rows: Int32, device: _Builder, host_rows: Int32, host: _Builder) -> Origins:
+def _assemble(device_rows: Int32, device: _OriginColumns, host_rows: Int32, host: _OriginColumns) -> Origins:
     """Return the rows of both builders in one table, ascending."""
     rows = np.concatenate([device_rows, host_rows]).astype(np.int32)
     order = np.argsort(rows, kind="stable")

@@ -25,7 +25,6 @@ SEVERAL_SIZES = "captures of several batch sizes fit"
 NO_SIZE = "no capture has a batch size that this batch fits in"
 SEVERAL_LAUNCHES = "several launches of the capture fit"
 NOT_CAPTURED = "the capture has no launch of this name that must be this kernel's"
-NO_CAPTURE = "replayed from a graph whose capture was not recorded"
 
 
 class ReplayedKernel(msgspec.Struct, frozen=True):
@@ -145,7 +144,7 @@ class _Resolver:
             unknown = ReplayedKernel(reason=reason if self._captures.captures else None)
             return np.full(count, self._code(unknown), np.int32), np.full(count, NO_CODE, np.int64), []
         members = [(number, match) for sequence, match in matches for number in sequence.members]
-        members, doubt = self._choose_size(members, size)
+        members, size_doubt = self._choose_size(members, size)
         several_sizes = len({self._captures.captures[number].size for number, _ in members}) > 1
         codes = np.empty(count, np.int32)
         for kernel in range(count):
@@ -154,7 +153,7 @@ class _Resolver:
                 for number, match in members
                 for place in match.positions[kernel].tolist()
             }
-            codes[kernel] = self._site_code(tuple(sorted(sites)), doubt, several_sizes)
+            codes[kernel] = self._site_code(tuple(sorted(sites)), size_doubt, several_sizes)
         return codes, self._calls(members), [number for number, _ in members]
 
     def _calls(self, members: list[tuple[int, Match]]) -> Int64:
@@ -178,7 +177,7 @@ class _Resolver:
     def _choose_size(
         self, members: list[tuple[int, Match]], size: int | None
     ) -> tuple[list[tuple[int, Match]], str | None]:
-        """Return the captures that are left when the batch size is known, and why shapes are in doubt, if so."""
+        """Return the captures that fit the batch size if it is known, and why their shapes are in doubt, if so."""
         sizes = [self._captures.captures[number].size for number, _ in members]
         if size is None:
             return members, None
@@ -189,15 +188,15 @@ class _Resolver:
             return members, NO_SIZE
         smallest = min(fitting)
         others = [each.size for each in self._captures.captures if each.size is not None]
-        doubt = NO_SIZE if any(size <= each < smallest for each in others) else None
+        size_doubt = NO_SIZE if any(size <= each < smallest for each in others) else None
         remaining = [member for member, each in zip(members, sizes, strict=True) if each in (smallest, None)]
-        return remaining, doubt
+        return remaining, size_doubt
 
-    def _site_code(self, sites: tuple[int, ...], doubt: str | None, several_sizes: bool) -> int:
-        key = sites, doubt, several_sizes
+    def _site_code(self, sites: tuple[int, ...], size_doubt: str | None, several_sizes: bool) -> int:
+        key = sites, size_doubt, several_sizes
         if key not in self._of_sites:
             found = [self._captures.sites[site] for site in sites]
-            self._of_sites[key] = self._code(_agreed_value(found, doubt, several_sizes))
+            self._of_sites[key] = self._code(_agreed_value(found, size_doubt, several_sizes))
         return self._of_sites[key]
 
     def _code(self, value: ReplayedKernel) -> int:
@@ -207,16 +206,16 @@ class _Resolver:
         return self._codes[value]
 
 
-def _agreed_value(sites: Sequence[LaunchSite], doubt: str | None, several_sizes: bool) -> ReplayedKernel:
+def _agreed_value(sites: Sequence[LaunchSite], size_doubt: str | None, several_sizes: bool) -> ReplayedKernel:
     """Return what all launches that a kernel may stand for agree on.
 
-    doubt          why the shapes of these captures may not be those of the replay
+    size_doubt          why the shapes of these captures may not be those of the replay
     several_sizes  whether captures of several batch sizes explain the replay
     """
     if not sites:
         return ReplayedKernel(reason=NOT_CAPTURED)
     first = sites[0]
-    if len(sites) == 1 and doubt is None:
+    if len(sites) == 1 and size_doubt is None:
         return ReplayedKernel(
             first.operator,
             first.modules,
@@ -229,13 +228,15 @@ def _agreed_value(sites: Sequence[LaunchSite], doubt: str | None, several_sizes:
     operator = first.operator if all(each.operator == first.operator for each in sites) else None
     modules = first.modules if all(each.modules == first.modules for each in sites) else None
     lines = _common_lines([each.lines for each in sites])
-    shapes = first.shapes if all(each.shapes == first.shapes for each in sites) and doubt is None else None
-    one_owner = all((each.owner, each.inputs) == (first.owner, first.inputs) for each in sites) and doubt is None
+    shapes = first.shapes if all(each.shapes == first.shapes for each in sites) and size_doubt is None else None
+    one_owner = (
+        all((each.owner, each.inputs) == (first.owner, first.inputs) for each in sites) and size_doubt is None
+    )
     owner, inputs = (first.owner, first.inputs) if one_owner else (None, ())
     backward = first.backward if all(each.backward == first.backward for each in sites) else None
     reason = None
     if operator is None or modules is None or lines is None or shapes is None:
-        reason = _disagreement(sites, doubt, several_sizes)
+        reason = _disagreement(sites, size_doubt, several_sizes)
     return ReplayedKernel(operator, modules, lines, shapes, owner, inputs, backward, reason)
 
 
@@ -249,10 +250,10 @@ def _common_lines(stacks: Sequence[tuple[str, ...] | None]) -> tuple[str, ...] |
     return tuple(common) or None
 
 
-def _disagreement(sites: Sequence[LaunchSite], doubt: str | None, several_sizes: bool) -> str | None:
+def _disagreement(sites: Sequence[LaunchSite], size_doubt: str | None, several_sizes: bool) -> str | None:
     """Return why something is unknown; None if the only launch doesn't say it."""
-    if doubt is not None:
-        return doubt
+    if size_doubt is not None:
+        return size_doubt
     if len(sites) < 2:
         return None
     only_shapes = len({msgspec.structs.replace(each, shapes=None, owner=None, inputs=()) for each in sites}) == 1

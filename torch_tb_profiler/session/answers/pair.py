@@ -105,7 +105,7 @@ def _further_recordings(parameter: str, text: str | None) -> list[RequestedNames
 
 
 def _is_one_run(targets: list[Target]) -> bool:
-    """Return True if all targets are spans of one worker, whose files are in one folder."""
+    """Return whether all targets are spans of one worker, whose files are in one folder."""
     workers = {
         (posixpath.dirname(target.file.id.uri), target.worker.name, target.worker.rank) for target in targets
     }

@@ -22,11 +22,11 @@ def address(column: npt.NDArray[Any]) -> int:
 
 def check_numbers(numbers: npt.NDArray[np.integer[Any]], count: int) -> Any:
     """Return `numbers`. Raises ValueError if one isn't 0..count-1: C would write beyond the columns."""
-    expect_among(not len(numbers) or 0 <= numbers.min() <= numbers.max() < count, count)
+    check_in_range(not len(numbers) or 0 <= numbers.min() <= numbers.max() < count, count)
     return numbers
 
 
-def expect_among(among: bool, count: int) -> None:
-    """Raise ValueError unless all numbers are `among` 0..count-1."""
-    if not among:
+def check_in_range(in_range: bool, count: int) -> None:
+    """Raise ValueError unless all numbers are in 0..count-1, as `in_range` says."""
+    if not in_range:
         raise ValueError(f"a number is not among the {count} that there are")

@@ -17,7 +17,7 @@ from torch_tb_profiler.analyses.distributed.compiled import ReplayFunctions
 from torch_tb_profiler.base.compiled import ColumnFunctions, Numbers, Operation
 from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_allowed, is_enabled
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64
-from torch_tb_profiler.session.native.columns import address, as_column, check_numbers, expect_among
+from torch_tb_profiler.session.native.columns import address, as_column, check_in_range, check_numbers
 
 if TYPE_CHECKING:
     from torch_tb_profiler.analyses.distributed.compiled import RecordedOperations, Replay, ReplayColumns
@@ -130,26 +130,26 @@ class _Functions:
         values = as_column(values, np.int64, len(values))
         number = as_column(number, np.int64, len(values))
         columns = address(number), address(values), len(values), address(results)
-        expect_among(function(*columns, len(results)), len(results))
+        check_in_range(function(*columns, len(results)), len(results))
         return results
 
     def dense(self, number: Int64, count: int) -> int:
         assert number.flags.c_contiguous and number.dtype == np.int64  # it is changed in place
         ranks = np.zeros(count, np.int64)
         distinct: int = self._library.job_dense(address(number), len(number), address(ranks), count)
-        expect_among(distinct >= 0, count)
+        check_in_range(distinct >= 0, count)
         return distinct
 
     def _counts(self, number: Numbers, count: int) -> Int64:
         counts = np.zeros(count, np.int64)
-        expect_among(self._library.job_counts(address(number), len(number), address(counts), count), count)
+        check_in_range(self._library.job_counts(address(number), len(number), address(counts), count), count)
         return counts
 
     def ordinals(self, number: Numbers, count: int) -> Int64:
         number = as_column(number, np.int64, len(number))
         counts, ordinals = np.zeros(count, np.int64), np.empty(len(number), np.int64)
         columns = address(number), len(number), address(counts), address(ordinals)
-        expect_among(self._library.job_ordinals(*columns, count), count)
+        check_in_range(self._library.job_ordinals(*columns, count), count)
         return ordinals
 
     def order(self, number: Numbers, count: int) -> Int64:
@@ -210,7 +210,7 @@ class _Functions:
     def first(self, number: Numbers, count: int) -> Int64:
         number = as_column(number, np.int64, len(number))
         first = np.full(count, -1, np.int64)
-        expect_among(self._library.job_first(address(number), len(number), address(first), count), count)
+        check_in_range(self._library.job_first(address(number), len(number), address(first), count), count)
         return first
 
     def changes(self, number: Numbers, values: Int32, count: int) -> Int64:
@@ -218,7 +218,7 @@ class _Functions:
         number = as_column(number, np.int64, len(values))
         last, changes = np.empty(count, np.int32), np.zeros(count, np.int64)
         columns = address(number), address(values), len(values), address(last), address(changes)
-        expect_among(self._library.job_changes(*columns, count), count)
+        check_in_range(self._library.job_changes(*columns, count), count)
         return changes
 
     def search(self, ordered: Int64, values: Int64, right: bool) -> Int64:
@@ -251,16 +251,16 @@ class _Functions:
 
     def merge(self, starts: Int64, ends: Int64) -> tuple[Int64, Int64] | None:
         starts, ends = (as_column(each, np.int64, len(starts)) for each in (starts, ends))
-        merged = _Room(len(starts))
+        merged = _IntervalBuffers(len(starts))
         count = self._library.job_merge(address(starts), address(ends), len(starts), *merged.addresses)
-        return None if count < 0 else merged.filled(count)
+        return None if count < 0 else merged.take(count)
 
     def combine(self, how: Operation, one: tuple[Int64, Int64], other: tuple[Int64, Int64]) -> tuple[Int64, Int64]:
-        combined, sides = _Room(len(one[0]) + len(other[0])), []
+        combined, sides = _IntervalBuffers(len(one[0]) + len(other[0])), []
         for starts, ends in (one, other):
             sides += [as_column(each, np.int64, len(starts)) for each in (starts, ends)]
         sets = *map(address, sides[:2]), len(sides[0]), *map(address, sides[2:]), len(sides[2])
-        return combined.filled(self._library.job_combine(_OPERATIONS.index(how), *sets, *combined.addresses))
+        return combined.take(self._library.job_combine(_OPERATIONS.index(how), *sets, *combined.addresses))
 
     def covered(self, starts: Int64, ends: Int64, times: Int64) -> Int64:
         starts, ends = (as_column(each, np.int64, len(starts)) for each in (starts, ends))
@@ -308,15 +308,15 @@ class _Functions:
         return CompiledReplay(self._library, columns)
 
 
-class _Room:
-    """Memory for as many intervals as there may be in a result."""
+class _IntervalBuffers:
+    """Arrays for as many intervals as there may be in a result."""
 
     def __init__(self, most: int) -> None:
         self._starts, self._ends = np.empty(most, np.int64), np.empty(most, np.int64)
         self.addresses = address(self._starts), address(self._ends)
 
-    def filled(self, count: int) -> tuple[Int64, Int64]:
-        """Return the intervals that were written, in arrays of their size."""
+    def take(self, count: int) -> tuple[Int64, Int64]:
+        """Return the first `count` intervals, which were written; few of them don't keep the memory of all."""
         if count > len(self._starts) // 2:
             return self._starts[:count], self._ends[:count]
         return self._starts[:count].copy(), self._ends[:count].copy()

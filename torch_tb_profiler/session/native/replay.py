@@ -42,7 +42,7 @@ class _Recorded(ctypes.Structure):
     )
 
 
-class _Room(ctypes.Structure):
+class _NetworkRoom(ctypes.Structure):
     """`NetworkRoom` of native/network.h."""
 
     _fields_ = (
@@ -126,7 +126,7 @@ def build_compiled_network(library: Any, operations: RecordedOperations) -> Repl
         *((_POINTER * 3)(*(address(column) for column in each)) for each in moments),
     )
     library.job_network(
-        ctypes.byref(recorded), ctypes.byref(_Room(most, tile, *map(address, room))), ctypes.byref(network)
+        ctypes.byref(recorded), ctypes.byref(_NetworkRoom(most, tile, *map(address, room))), ctypes.byref(network)
     )
     levels, runs, finals = network.levels, network.runs, network.finals
     # What has fewer entries than operations doesn't keep the memory of as many.

@@ -80,7 +80,7 @@ def find_allocator(snapshot: RecordedSnapshot, device: int | None) -> DeviceAllo
 
 
 def has_requested_sizes(snapshot: RecordedSnapshot) -> bool:
-    """Return True if the file records the requested size of each block."""
+    """Return whether the file records the requested size of each block."""
     return not (snapshot.blocks.requested == ABSENT).any()
 
 
