@@ -7,12 +7,12 @@ import logging
 import mmap
 import os
 import struct
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import platformdirs
 from isal import isal_zlib
 
 from torch_tb_profiler.base.errors import StorageError
@@ -39,15 +39,23 @@ def cache_key(file: FileId, contents: str) -> str:
     return hashlib.sha256("\0".join((contents, *file)).encode()).hexdigest()[:40]
 
 
+def user_folder() -> str:
+    """Return the folder of the user's cache, which is used unless the settings name another place."""
+    if sys.platform == "linux":  # what platformdirs returns here: importing it takes 6 ms
+        root = os.environ.get("XDG_CACHE_HOME", "")
+        return os.path.join(root if os.path.isabs(root) else os.path.expanduser("~/.cache"), "torch-tb-profiler")
+    import platformdirs
+
+    return platformdirs.user_cache_dir("torch-tb-profiler")
+
+
 class Cache:
     """Cache entries in a folder, with a shared store behind it if `place` is a URL; a limit of 0 turns it off."""
 
     def __init__(self, place: str, max_bytes: int) -> None:
-        folder = local_path(place) if place else platformdirs.user_cache_dir("torch-tb-profiler")
+        folder = local_path(place) if place else user_folder()
         self._shared = RemoteStore(place) if folder is None else None
-        self._folder = BoundedFolder(
-            Path(folder or platformdirs.user_cache_dir("torch-tb-profiler")).absolute(), max_bytes
-        )
+        self._folder = BoundedFolder(Path(folder or user_folder()).absolute(), max_bytes)
         self._max_bytes = max_bytes
         self.place = place if folder is None else str(self._folder.path)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -39,8 +38,9 @@ class BoundedFolder:
         temporary = None
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, temporary = tempfile.mkstemp(prefix=".", suffix=_PART, dir=self.path)
-            os.close(handle)
+            path = str(self.path / f".{os.urandom(8).hex()}{_PART}")
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            temporary = path
             write(temporary)
             size = os.path.getsize(temporary)
             if size > self._max_bytes:

@@ -109,7 +109,7 @@ def _build_parser(name: str | None = None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     parser.set_defaults(run=None)
-    commands = parser.add_subparsers(metavar="COMMAND")
+    commands = parser.add_subparsers(metavar="COMMAND", prog=PROGRAM)
     for each in (name,) if name in COMMANDS else COMMANDS:
         subparser = commands.add_parser(each, help=COMMANDS[each], description=COMMANDS[each])
         if name in (None, each):

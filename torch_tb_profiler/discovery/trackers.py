@@ -12,7 +12,6 @@ A file that can't be read names no run, and costs nothing else.
 from __future__ import annotations
 
 import posixpath
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 from msgspec.structs import replace
@@ -103,7 +102,8 @@ def _read_tag(file: ListedFile) -> dict[str, str]:
 def _read_database(file: ListedFile) -> dict[str, str]:
     if file.size > _MAX_DATABASE_BYTES:
         return {}
-    import sqlite3  # only such a file costs the import
+    import sqlite3  # only such a file costs the imports
+    import tempfile
 
     with file.open() as stream, tempfile.NamedTemporaryFile(suffix=".db") as copy:
         copy.write(stream.read(_MAX_DATABASE_BYTES))

@@ -1,4 +1,4 @@
-"""Device peak rates and operator models: the schema of `devices.toml` and of the user's own file."""
+"""Device peak rates and operator models: the schema of `hardware/devices.py` and of the user's own file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PositiveCount = Annotated[int, msgspec.Meta(gt=0)]
 
 
 class DeviceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A device in `devices.toml`; rates in TFLOP/s and 10^9 bytes/s, dense, at the boost clock.
+    """A device; rates in TFLOP/s and 10^9 bytes/s, dense, at the boost clock.
 
     checked  figures that a second source confirms: number types, "hbm", "link"
     """

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
+import msgspec
 import pytest
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.devices import DeviceInfo
-from torch_tb_profiler.model.hardware.catalog import built_in_catalog, parse_catalog, parse_user_catalog
+from torch_tb_profiler.model.hardware.catalog import parse_catalog, parse_user_catalog
+from torch_tb_profiler.model.hardware.devices import DEVICES
 from torch_tb_profiler.model.hardware.peaks import find_peaks
+from torch_tb_profiler.model.hardware_catalog import DeviceEntry
 
 
 def device(name: str | None, units: int | None = None, gb: float | None = None, kind: str = "CUDA") -> DeviceInfo:
@@ -16,7 +21,7 @@ def device(name: str | None, units: int | None = None, gb: float | None = None, 
 
 def test_a_peak_is_units_times_operations_times_clock() -> None:
     checked = 0
-    for entry in built_in_catalog().device:
+    for entry in DEVICES:
         for rates, per_clock, mhz in (
             (entry.matrix, entry.per_clock, entry.matrix_mhz),
             (entry.vector, entry.vector_per_clock, entry.vector_mhz),
@@ -30,19 +35,24 @@ def test_a_peak_is_units_times_operations_times_clock() -> None:
 
 
 def test_every_entry_has_a_source() -> None:
-    entries = built_in_catalog().device
-    assert len(entries) >= 25
-    assert all(len(entry.source) > 10 for entry in entries)
-    assert len({entry.name for entry in entries}) == len(entries)
+    assert len(DEVICES) >= 25
+    assert all(len(entry.source) > 10 for entry in DEVICES)
+    assert len({entry.name.lower() for entry in DEVICES}) == len(DEVICES)
+
+
+def test_every_entry_could_be_one_of_a_users_file() -> None:
+    for entry in DEVICES:
+        fields = msgspec.to_builtins(entry)
+        assert msgspec.json.encode(msgspec.convert(fields, DeviceEntry)) == msgspec.json.encode(entry), entry.name
+        assert re.compile(entry.match, re.IGNORECASE)
 
 
 def test_checked_rates_are_rates_of_the_entry() -> None:
-    entries = built_in_catalog().device
-    for entry in entries:
+    for entry in DEVICES:
         figures = {*entry.matrix, *entry.vector, "hbm", *(["link"] if entry.link_gbs else [])}
         assert set(entry.checked) <= figures, entry.name
-    assert 10 < sum(bool(entry.checked) for entry in entries) < len(entries)
-    (h100,) = (each for each in entries if each.name == "H100 SXM")
+    assert 10 < sum(bool(entry.checked) for entry in DEVICES) < len(DEVICES)
+    (h100,) = (each for each in DEVICES if each.name == "H100 SXM")
     named = find_peaks(device("NVIDIA H100 80GB HBM3", 132, 85.0))
     assert named.checked == h100.checked
     assert find_peaks(device("NVIDIA H100 80GB HBM3", 132, 85.0), "bf16=1").checked == ()

@@ -111,13 +111,14 @@ def test_each_change_of_the_program_changes_the_key(program: Path) -> None:
 
 
 def test_nothing_else_changes_the_key(program: Path, tmp_path: Path) -> None:
-    """Neither a new time of a file, nor files of Python or a build, nor the folder of the program."""
+    """Neither a new time of a file, nor files of Python or a build, nor a surface, nor the program's folder."""
     one = program / "views" / "one.py"
     changes = (
         lambda: os.utime(one, (1, 1)),
         lambda: _write(program / "views" / "__pycache__" / "one.py", "y"),
         lambda: _write(program / "static" / "index.py", "y"),
         lambda: _write(program / "views" / "notes.txt", "y"),
+        lambda: _write(program / "cli" / "main.py", "y"),
     )
     names = keys_after(program, *changes)
     moved = tmp_path / "elsewhere"
@@ -126,6 +127,15 @@ def test_nothing_else_changes_the_key(program: Path, tmp_path: Path) -> None:
         patch.setattr(entries, "_PACKAGE", str(moved))
         names += keys_after(moved)
     assert len({*names}) == 1
+
+
+def test_code_that_the_key_leaves_out_is_used_by_no_session() -> None:
+    """Import-linter sees to it that what is above sessions is imported by nothing below."""
+    settings = Path(__file__).parents[3] / "pyproject.toml"
+    contracts = msgspec.toml.decode(settings.read_bytes())["tool"]["importlinter"]["contracts"]
+    (layers,) = (each["layers"] for each in contracts if each.get("containers") == ["torch_tb_profiler"])
+    above = {name for layer in layers[: layers.index("session")] for name in layer.split(" | ")}
+    assert {*entries._WITHOUT_RESULTS} - {"static"} <= above
 
 
 def _write(path: Path, text: str) -> None:

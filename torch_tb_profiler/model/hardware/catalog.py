@@ -1,11 +1,9 @@
-"""Reader of device catalogs: the package's `devices.toml`, and a user's file of devices and operators."""
+"""Reader of a user's file of devices and operators."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,13 +20,6 @@ OPERATOR_HINT = "[[operator]] with name, flops = 'elements[0]', bytes = 'bytes[0
 class _CatalogFile(msgspec.Struct, forbid_unknown_fields=True):
     device: tuple[dict[str, Any], ...] = ()
     operator: tuple[dict[str, Any], ...] = ()
-
-
-@cache
-def built_in_catalog() -> HardwareCatalog:
-    """Return the devices that the package knows."""
-    text = Path(__file__).with_name("devices.toml").read_text(encoding="utf-8")
-    return parse_catalog(text, "devices.toml")
 
 
 def parse_user_catalog(text: str, name: str) -> HardwareCatalog:
@@ -90,10 +81,3 @@ def _convert_operator(fields: dict[str, Any]) -> OperatorModel:
         if formula:
             parse_formula(formula)
     return model
-
-
-def merge_with_built_in(user: HardwareCatalog) -> tuple[tuple[DeviceEntry, ...], tuple[DeviceEntry, ...]]:
-    """Return (new devices of `user`, the package's devices); a user's device replaces ours of the same name."""
-    new = {entry.name.lower(): entry for entry in user.device}
-    known = tuple(new.pop(entry.name.lower(), entry) for entry in built_in_catalog().device)
-    return tuple(new.values()), known

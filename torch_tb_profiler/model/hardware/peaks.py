@@ -9,7 +9,7 @@ import msgspec
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.devices import DeviceInfo
-from torch_tb_profiler.model.hardware.catalog import merge_with_built_in
+from torch_tb_profiler.model.hardware.devices import merge_with_built_in
 from torch_tb_profiler.model.hardware_catalog import EMPTY_CATALOG, DeviceEntry, HardwareCatalog
 
 _MEMORY_TOLERANCE = 0.1

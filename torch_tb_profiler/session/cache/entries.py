@@ -30,6 +30,9 @@ SUMMARIES = "summaries"
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(views.__file__)))
 
+_WITHOUT_RESULTS = ("api", "cli", "http", "mcp", "report", "static", "training")
+"""Folders of the package that no entry depends on: surfaces, which only ask sessions."""
+
 
 # ---- key ------------------------------------------------------------------------------------------------
 
@@ -62,26 +65,27 @@ def job_key(content: object) -> str:
 def program_digest(slugs: tuple[str, ...]) -> str:
     """Return a text that identifies everything that an entry holds: the columns, the summary, and the results.
 
-    The source code of the program determines all of it, including how each field is computed. Hashing the code
-    takes 5 ms; inspecting the types would import all views before the first byte of a trace is read.
+    The source code of the program, without its surfaces, determines all of it, including how each field is
+    computed. Hashing it takes 3 ms; inspecting the types would import all views before the first byte of a trace
+    is read.
     """
     digest = hashlib.sha256()
     for name, path in sorted(_source_files(_PACKAGE)):
-        with open(path, "rb") as file:
-            text = file.read()
+        with open(path, "rb", buffering=0) as file:
+            text = file.readall()
         digest.update(f"{name}\0{len(text)}\0".encode())
         digest.update(text)
     return f"{' '.join(slugs)}; {digest.hexdigest()}"
 
 
 def _source_files(folder: str, inside: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the name in the package and the path of each source file."""
+    """Yield the name in the package and the path of each source file, but for those of surfaces."""
     with os.scandir(folder) as listing:
         for entry in listing:
             name = f"{inside}{entry.name}"
             if entry.name.endswith(".py"):
                 yield name, entry.path
-            elif entry.is_dir() and entry.name not in ("__pycache__", "static"):
+            elif entry.name != "__pycache__" and name not in _WITHOUT_RESULTS and entry.is_dir():
                 yield from _source_files(entry.path, f"{name}/")
 
 
