@@ -1,20 +1,20 @@
 // Where names that begin alike differ, so that a narrow column can keep what tells them apart.
 
 /** Letters at the beginning of a name that are shown however narrow the column is. */
-const HEAD = 10;
+const MIN_HEAD_LENGTH = 10;
 /** Letters before a difference that are kept where a word begins among them. */
-const WORD = 3;
+const MAX_WORD_DISTANCE = 3;
 /** Differences fewer letters apart than this are shown together. */
-const APART = 3;
+const MIN_PART_LENGTH = 3;
 
 /**
- * Return the parts of each name that differs from another one only after `HEAD` letters.
+ * Return the parts of each name that differs from another one only after `MIN_HEAD_LENGTH` letters.
  *
  * Every part but the first begins where another name continues differently. Cut at their ends, the parts show the
  * difference between any two names; cut as a whole, both would look the same.
  */
 export function splitNames(names: Iterable<string>): Map<string, readonly string[]> {
-  const sorted = [...new Set(names)].filter(name => name.length > HEAD).sort();
+  const sorted = [...new Set(names)].filter(name => name.length > MIN_HEAD_LENGTH).sort();
   const before = differences(sorted);
   const after = differences(sorted.toReversed()).reverse();
   const parts = new Map<string, readonly string[]>();
@@ -51,7 +51,7 @@ function cut(name: string, letters: number[]): string[] {
   const parts: string[] = [];
   let begin = 0;
   for (const letter of letters.sort((a, b) => a - b)) {
-    if (letter >= HEAD && letter - begin >= APART && letter < name.length) {
+    if (letter >= MIN_HEAD_LENGTH && letter - begin >= MIN_PART_LENGTH && letter < name.length) {
       const start = Math.max(wordStart(name, letter), begin + 1);
       parts.push(name.slice(begin, start));
       begin = start;
@@ -64,7 +64,7 @@ function cut(name: string, letters: number[]): string[] {
 function wordStart(name: string, position: number): number {
   // A letter of two code units is a whole one, and none that a word begins after.
   const letter = /^\p{Surrogate}/u.test(name.slice(position)) ? position - 1 : position;
-  for (let start = letter; start > letter - WORD; start--) {
+  for (let start = letter; start > letter - MAX_WORD_DISTANCE; start--) {
     if (/[^\p{L}\p{N}\p{Surrogate}]/u.test(name[start - 1]!)) {
       return start;
     }

@@ -1,4 +1,5 @@
-/** Workers whose timelines are merged, as they are stored in the address; names may contain any character. */
+// Workers whose timelines are merged, in the address; their names may contain any character.
+
 export const readRanks = (params: Record<string, string>): string[] =>
   (params.ranks ?? '').split(',').filter(Boolean).map(decodeURIComponent);
 

@@ -1,22 +1,24 @@
 import { useCallback, useMemo } from 'react';
 import { useSelection } from './selection';
 
-interface Sort {
+/** The column that a table is sorted by. */
+export interface TableSort {
   id: string;
   descending: boolean;
 }
 
-interface Search {
+/** What a table is searched for; `regex`: whether it is a regular expression. */
+export interface TableSearch {
   text: string;
   regex: boolean;
 }
 
 /** The sorting and search of a view's table, stored in the address; without `initial` rows are not sorted. */
-export function useTableState(initial?: Sort) {
+export function useTableState(initial?: TableSort) {
   const { selection, select } = useSelection();
   const { params } = selection;
   const sortParam = params.sort ?? (initial ? `${initial.descending ? '-' : ''}${initial.id}` : 'none');
-  const sort = useMemo<Sort | undefined>(
+  const sort = useMemo<TableSort | undefined>(
     () =>
       sortParam === 'none'
         ? undefined
@@ -25,7 +27,7 @@ export function useTableState(initial?: Sort) {
   );
   const text = params.q ?? '';
   const regex = params.re === '1';
-  const search = useMemo<Search>(() => ({ text, regex }), [text, regex]);
+  const search = useMemo<TableSearch>(() => ({ text, regex }), [text, regex]);
   const put = useCallback(
     (change: Record<string, string | undefined>) => {
       const next = Object.entries({ ...params, ...change });
@@ -37,11 +39,11 @@ export function useTableState(initial?: Sort) {
     [params, select],
   );
   const onSort = useCallback(
-    (next: Sort | undefined) => put({ sort: next ? `${next.descending ? '-' : ''}${next.id}` : 'none' }),
+    (next: TableSort | undefined) => put({ sort: next ? `${next.descending ? '-' : ''}${next.id}` : 'none' }),
     [put],
   );
   const onSearch = useCallback(
-    (next: Search) => put({ q: next.text || undefined, re: next.regex ? '1' : undefined }),
+    (next: TableSearch) => put({ q: next.text || undefined, re: next.regex ? '1' : undefined }),
     [put],
   );
   return { sort, onSort, search, onSearch };

@@ -7,7 +7,7 @@ import { claimsOf } from './texts';
 type Texts = () => string | Promise<string>;
 
 /** A claim by its template: drawn where it holds and where it is false, or tried by a test elsewhere. */
-export type Claim =
+type Claim =
   | {
       falseIf: string;
       /** Return the texts of a state in which the claim is made, and of one in which it must not be. */
@@ -28,7 +28,7 @@ const SOURCES = import.meta.glob<string>(
 );
 
 /** The folders of src whose claims stand in a table of their own; folders below them are theirs, too. */
-export const FOLDERS = Object.keys(import.meta.glob('../**/claims.test.tsx')).map(path =>
+const FOLDERS = Object.keys(import.meta.glob('../**/claims.test.tsx')).map(path =>
   path.slice(3, -'/claims.test.tsx'.length),
 );
 

@@ -62,7 +62,7 @@ export function serveGoldens(payloads: Payloads): void {
 export const LOADING = Symbol('loading');
 
 /** Answer requests with `payloads` until the test ends. */
-export function answerWith(payloads: Payloads): void {
+function answerWith(payloads: Payloads): void {
   vi.stubGlobal('fetch', (address: URL | string) => {
     const url = new URL(address);
     const slug = url.pathname.replace(/^\/(?:view\/)?/, '');

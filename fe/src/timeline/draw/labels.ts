@@ -1,13 +1,18 @@
 // Texts truncated to the width available.
 import type { Drawing } from './vector';
 
+/** Most texts whose widths are cached: several screens full. */
+const MAX_CACHED_WIDTHS = 20_000;
+/** Width that an ellipsis takes. */
+const ELLIPSIS_PX = 8;
+
 const widths = new Map<string, number>();
 
 /** Return the width of a text, px; measured once. */
 export function textWidth(context: Drawing, text: string): number {
   let width = widths.get(text);
   if (width === undefined) {
-    if (widths.size > 20_000) {
+    if (widths.size > MAX_CACHED_WIDTHS) {
       widths.clear();
     }
     width = context.measureText(text).width;
@@ -22,6 +27,6 @@ export function truncateText(context: Drawing, text: string, maxWidth: number): 
   if (width <= maxWidth) {
     return text;
   }
-  const letters = Math.floor((text.length * (maxWidth - 8)) / width);
+  const letters = Math.floor((text.length * (maxWidth - ELLIPSIS_PX)) / width);
   return letters >= 2 ? `${text.slice(0, letters)}…` : '';
 }

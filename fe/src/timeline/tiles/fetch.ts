@@ -11,7 +11,7 @@ export interface TileRequest {
 }
 
 /** To the worker: a request with its id and the base address of the API, or the id of a request to abort. */
-export type WorkerRequest = { id: number; base: string; question: TileRequest } | { id: number; abort: true };
+export type WorkerRequest = { id: number; base: string; request: TileRequest } | { id: number; abort: true };
 
 /** From the worker: the data, or the error. */
 export type WorkerReply =
@@ -24,8 +24,11 @@ export async function fetchTile(
   { part, selectors, params }: TileRequest,
   signal: AbortSignal,
 ): Promise<Tile | Samples> {
-  const ask = async <T>() => readyPayload(await client.view<T>(`trace/${part}`, selectors, params, signal));
-  return part === 'counters' ? decodeSamples(await ask<TraceCounters>()) : decodeTile(await ask<TraceTile>());
+  const fetchPart = async <T>() =>
+    readyPayload(await client.view<T>(`trace/${part}`, selectors, params, signal));
+  return part === 'counters'
+    ? decodeSamples(await fetchPart<TraceCounters>())
+    : decodeTile(await fetchPart<TraceTile>());
 }
 
 /** Fetch names that no loaded tile has, by code. */

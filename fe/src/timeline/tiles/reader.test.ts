@@ -34,20 +34,20 @@ const client = {
 } as unknown as Client;
 
 class FakeWorker extends EventTarget {
-  orders: WorkerRequest[] = [];
-  postMessage(order: WorkerRequest) {
-    this.orders.push(order);
+  messages: WorkerRequest[] = [];
+  postMessage(message: WorkerRequest) {
+    this.messages.push(message);
   }
   reply(reply: WorkerReply) {
     this.dispatchEvent(new MessageEvent('message', { data: reply }));
   }
 }
 
-const quiet = () => new AbortController().signal;
+const neverAborted = () => new AbortController().signal;
 
 describe('the reader', () => {
   it('decodes by itself where there is no worker', async () => {
-    const tile = await new TileReader(null).tile(client, {}, {}, quiet());
+    const tile = await new TileReader(null).tile(client, {}, {}, neverAborted());
     expect([...tile.start]).toEqual([1010]);
     expect([...tile.duration]).toEqual([14]);
     expect(tile.names.get(0)).toBe('aten::mm');
@@ -56,11 +56,11 @@ describe('the reader', () => {
   it('leaves all to the worker, and matches its replies by number', async () => {
     const worker = new FakeWorker();
     const reader = new TileReader(worker as unknown as Worker);
-    const first = reader.tile(client, { run: 'a' }, { begin: '0' }, quiet());
-    const second = reader.counters(client, { run: 'a' }, { begin: '0' }, quiet());
-    expect(worker.orders).toMatchObject([
-      { id: 1, base: client.address('', {}), question: { part: 'tile', selectors: { run: 'a' } } },
-      { id: 2, question: { part: 'counters', params: { begin: '0' } } },
+    const first = reader.tile(client, { run: 'a' }, { begin: '0' }, neverAborted());
+    const second = reader.counters(client, { run: 'a' }, { begin: '0' }, neverAborted());
+    expect(worker.messages).toMatchObject([
+      { id: 1, base: client.address('', {}), request: { part: 'tile', selectors: { run: 'a' } } },
+      { id: 2, request: { part: 'counters', params: { begin: '0' } } },
     ]);
     const info = { code: 'usage', message: 'no window', hint: null, where: null, stage: null };
     worker.reply({ id: 2, message: 'no window', refused: { status: 400, info } });
@@ -74,16 +74,16 @@ describe('the reader', () => {
     const controller = new AbortController();
     void new TileReader(worker as unknown as Worker).tile(client, {}, {}, controller.signal);
     controller.abort();
-    expect(worker.orders[1]).toEqual({ id: 1, abort: true });
+    expect(worker.messages[1]).toEqual({ id: 1, abort: true });
   });
 
   it('does the work itself when the worker cannot start', async () => {
     const worker = new FakeWorker();
     const reader = new TileReader(worker as unknown as Worker);
-    const answer = reader.tile(client, {}, {}, quiet());
+    const answer = reader.tile(client, {}, {}, neverAborted());
     worker.dispatchEvent(new Event('error'));
     expect([...(await answer).start]).toEqual([1010]);
-    expect([...(await reader.tile(client, {}, {}, quiet())).event]).toEqual([9]);
-    expect(worker.orders).toHaveLength(1);
+    expect([...(await reader.tile(client, {}, {}, neverAborted())).event]).toEqual([9]);
+    expect(worker.messages).toHaveLength(1);
   });
 });

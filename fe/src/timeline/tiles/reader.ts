@@ -6,7 +6,7 @@ import { startWorker } from './startWorker';
 import type { Samples, Tile } from './tile';
 
 interface PendingRequest {
-  question: TileRequest;
+  request: TileRequest;
   signal: AbortSignal;
   client: Client;
   resolve: (data: Tile | Samples) => void;
@@ -22,8 +22,8 @@ export class TileReader {
     worker?.addEventListener('message', ({ data }: MessageEvent<WorkerReply>) => this.settle(data));
     worker?.addEventListener('error', () => {
       this.worker = null;
-      for (const { client, question, signal, resolve, reject } of this.pending.values()) {
-        fetchTile(client, question, signal).then(resolve, reject);
+      for (const { client, request, signal, resolve, reject } of this.pending.values()) {
+        fetchTile(client, request, signal).then(resolve, reject);
       }
       this.pending.clear();
     });
@@ -56,15 +56,15 @@ export class TileReader {
     return this.request(client, { part: 'counters', selectors, params }, signal) as Promise<Samples>;
   }
 
-  private request(client: Client, question: TileRequest, signal: AbortSignal): Promise<Tile | Samples> {
+  private request(client: Client, request: TileRequest, signal: AbortSignal): Promise<Tile | Samples> {
     const { worker } = this;
     if (!worker) {
-      return fetchTile(client, question, signal);
+      return fetchTile(client, request, signal);
     }
     return new Promise((resolve, reject) => {
       const id = ++this.lastId;
-      this.pending.set(id, { client, question, signal, resolve, reject });
-      worker.postMessage({ id, base: client.address('', {}), question } satisfies WorkerRequest);
+      this.pending.set(id, { client, request, signal, resolve, reject });
+      worker.postMessage({ id, base: client.address('', {}), request } satisfies WorkerRequest);
       signal.addEventListener(
         'abort',
         () => worker.postMessage({ id, abort: true } satisfies WorkerRequest),
@@ -76,13 +76,13 @@ export class TileReader {
   }
 
   private settle(reply: WorkerReply): void {
-    const request = this.pending.get(reply.id);
+    const pending = this.pending.get(reply.id);
     this.pending.delete(reply.id);
     if ('data' in reply) {
-      request?.resolve(reply.data);
+      pending?.resolve(reply.data);
     } else {
       const { refused, message } = reply;
-      request?.reject(refused ? new ApiError(refused.status, refused.info) : new Error(message));
+      pending?.reject(refused ? new ApiError(refused.status, refused.info) : new Error(message));
     }
   }
 }

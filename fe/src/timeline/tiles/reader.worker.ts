@@ -2,26 +2,27 @@
 import { ApiError, httpClient } from '../../api/client';
 import { fetchTile, type WorkerRequest, type WorkerReply } from './fetch';
 
-const open = new Map<number, AbortController>();
+/** The requests that are being answered, by id. */
+const running = new Map<number, AbortController>();
 const post = (reply: WorkerReply, buffers: Transferable[] = []) =>
   self.postMessage(reply, { transfer: buffers });
 
-self.addEventListener('message', async ({ data: order }: MessageEvent<WorkerRequest>) => {
-  if ('abort' in order) {
-    open.get(order.id)?.abort();
+self.addEventListener('message', async ({ data: message }: MessageEvent<WorkerRequest>) => {
+  if ('abort' in message) {
+    running.get(message.id)?.abort();
     return;
   }
-  const { id, base, question } = order;
+  const { id, base, request } = message;
   const controller = new AbortController();
-  open.set(id, controller);
+  running.set(id, controller);
   try {
-    const data = await fetchTile(httpClient(new URL(base)), question, controller.signal);
+    const data = await fetchTile(httpClient(new URL(base)), request, controller.signal);
     const columns = Object.values(data).filter(value => ArrayBuffer.isView(value));
     post({ id, data }, [...new Set(columns.map(column => column.buffer))]);
   } catch (error) {
     const refused = error instanceof ApiError ? { status: error.status, info: error.info } : null;
     post({ id, message: error instanceof Error ? error.message : String(error), refused });
   } finally {
-    open.delete(id);
+    running.delete(id);
   }
 });

@@ -26,14 +26,14 @@ export const PARTS: readonly (readonly [StepPart, string, string])[] = [
   ['other_ns', 'Neither', 'other'],
 ];
 
-/** Height of a row, px, and the rows in sight before the list scrolls. */
-const ROW = 40;
-const SHOWN = 9;
+const ROW_HEIGHT_PX = 40;
+/** Most rows in sight; of more the list scrolls. */
+const MAX_VISIBLE_ROWS = 9;
+const LABEL_PADDING_PX = 14;
+/** On average, over the letters of a label. */
+const LETTER_WIDTH_PX = 6.4;
 
-/** Padding and the average width of a letter of a label, in pixels. */
-const PADDING = 14;
-const LETTER = 6.4;
-
+/** A bar for each rank, with its place in the job; a click picks it. */
 export function RankBars({ rows, places, marked, onPick }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const { ref, width } = useWidth<HTMLSpanElement>();
@@ -41,12 +41,12 @@ export function RankBars({ rows, places, marked, onPick }: Props) {
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => ROW,
+    estimateSize: () => ROW_HEIGHT_PX,
     overscan: 6,
   });
   return (
     <>
-      <div ref={scroller} className={css.bars} style={{ maxHeight: SHOWN * ROW }}>
+      <div ref={scroller} className={css.bars} style={{ maxHeight: MAX_VISIBLE_ROWS * ROW_HEIGHT_PX }}>
         <div style={{ height: virtual.getTotalSize(), position: 'relative' }}>
           {virtual.getVirtualItems().map(item => {
             const row = rows[item.index]!;
@@ -108,5 +108,5 @@ export function RankBars({ rows, places, marked, onPick }: Props) {
 function label(title: string, ns: number, step: number, width: number): string {
   const time = formatDuration(ns);
   const labels = [`${title} ${time} · ${formatRatio(ns / (step || 1))}`, `${title} ${time}`, time];
-  return labels.find(text => PADDING + LETTER * text.length <= width) ?? '';
+  return labels.find(text => LABEL_PADDING_PX + LETTER_WIDTH_PX * text.length <= width) ?? '';
 }

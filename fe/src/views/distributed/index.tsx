@@ -8,7 +8,7 @@ import { Sentence } from '../../widgets/Sentence';
 import { Averages } from './Averages';
 import { StepMaps } from './StepMaps';
 import { Problems } from './Problems';
-import { Scale } from './scale/Scale';
+import { LargeJob } from './scale/LargeJob';
 import { backends, isLarge } from './select';
 import { Stragglers } from './Stragglers';
 import { JobTables } from './tables/JobTables';
@@ -61,7 +61,7 @@ function Job({ payload, run }: Props) {
       </Answer>
       <Problems payload={payload} wasLoading={wasLoading} />
       {isLarge(payload) ? (
-        <Scale
+        <LargeJob
           payload={payload}
           selectors={selectors}
           params={params}

@@ -36,6 +36,9 @@ export default function GenericView({
   );
 }
 
+/** Most rows of a list that are drawn. */
+const MAX_ROWS = 500;
+
 function Rows({ rows }: { rows: Record<string, Json>[] }) {
   const columns = Object.keys(rows[0] ?? {});
   return (
@@ -49,7 +52,7 @@ function Rows({ rows }: { rows: Record<string, Json>[] }) {
           </tr>
         </thead>
         <tbody>
-          {rows.slice(0, 500).map(row => (
+          {rows.slice(0, MAX_ROWS).map(row => (
             <tr key={JSON.stringify(row)}>
               {columns.map(column => (
                 <td key={column}>

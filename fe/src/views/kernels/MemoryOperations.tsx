@@ -1,9 +1,9 @@
 import { useMemo, useState } from 'react';
 import type { MemoryOperationRow } from '../../api/types';
 import { plural } from '../../base/format';
+import type { TableSearch, TableSort } from '../../state/table';
 import type { Column } from '../../widgets/table/columns';
-import { DataTable, type Sort } from '../../widgets/table/DataTable';
-import type { Search } from '../../widgets/table/search';
+import { DataTable } from '../../widgets/table/DataTable';
 import css from './MemoryOperations.module.css';
 
 interface Props {
@@ -15,8 +15,8 @@ const NO_BYTES = 'The profiler didn’t record the bytes.';
 
 /** Copies and memsets by name. */
 export function MemoryOperations({ rows, onOpen }: Props) {
-  const [sort, setSort] = useState<Sort | undefined>({ id: 'total_ns', descending: true });
-  const [search, setSearch] = useState<Search>({ text: '', regex: false });
+  const [sort, setSort] = useState<TableSort | undefined>({ id: 'total_ns', descending: true });
+  const [search, setSearch] = useState<TableSearch>({ text: '', regex: false });
   const total = rows.reduce((sum, row) => sum + row.total_ns, 0);
   const columns = useMemo<Column<MemoryOperationRow>[]>(
     () => [

@@ -3,17 +3,17 @@ import { useMemo, useState, type ReactNode } from 'react';
 import type { OriginTimeRow } from '../../api/types';
 import { plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
+import type { TableSearch, TableSort } from '../../state/table';
 import type { Column } from '../../widgets/table/columns';
-import { DataTable, type Sort } from '../../widgets/table/DataTable';
-import type { Search } from '../../widgets/table/search';
+import { DataTable } from '../../widgets/table/DataTable';
 
 const keyOf = (row: OriginTimeRow) => `${row.operator} ${row.module} ${row.lines.join()} ${row.event}`;
 
 /** What graphs replayed, by the operator, module and line at capture; `before` are filters of the tab. */
 export function ReplayedOperators({ rows, before }: { rows: OriginTimeRow[]; before?: ReactNode }) {
   const { select } = useSelection();
-  const [sort, setSort] = useState<Sort | undefined>({ id: 'ns', descending: true });
-  const [search, setSearch] = useState<Search>({ text: '', regex: false });
+  const [sort, setSort] = useState<TableSort | undefined>({ id: 'ns', descending: true });
+  const [search, setSearch] = useState<TableSearch>({ text: '', regex: false });
   const columns = useMemo(() => replayedColumns(rows), [rows]);
   const show = (row: OriginTimeRow) => select({ view: 'trace', params: { event: String(row.event) } });
   return (

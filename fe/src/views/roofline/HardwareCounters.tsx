@@ -3,18 +3,18 @@ import { useMemo, useState } from 'react';
 import type { CounterRow, RooflineCounters } from '../../api/types';
 import { formatCount, formatNumber, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
+import type { TableSearch, TableSort } from '../../state/table';
 import { Name } from '../../widgets/Name';
 import { Panel } from '../../widgets/Panel';
 import type { Column } from '../../widgets/table/columns';
-import { DataTable, type Sort } from '../../widgets/table/DataTable';
-import type { Search } from '../../widgets/table/search';
+import { DataTable } from '../../widgets/table/DataTable';
 import { Term } from '../../widgets/Term';
 import css from './HardwareCounters.module.css';
 
 export function HardwareCounters({ counters }: { counters: RooflineCounters }) {
   const { select } = useSelection();
-  const [sort, setSort] = useState<Sort | undefined>({ id: 'flops', descending: true });
-  const [search, setSearch] = useState<Search>({ text: '', regex: false });
+  const [sort, setSort] = useState<TableSort | undefined>({ id: 'flops', descending: true });
+  const [search, setSearch] = useState<TableSearch>({ text: '', regex: false });
   const columns = useMemo(() => columnsOf(counters), [counters]);
   const open = (row: CounterRow) => select({ view: 'trace', params: { event: String(row.event) } });
   const left = counters.left_out > 0 ? `; ${plural(counters.left_out, 'row')} left out` : '';

@@ -10,12 +10,15 @@ interface Props {
   showLabel?: boolean;
 }
 
+/** Time that the label says whether it copied. */
+const CONFIRMATION_MS = 1600;
+
 /** A button that copies text and then confirms it in its label. */
 export function CopyButton({ text, label, icon = 'copy', showLabel = false }: Props) {
   const [done, setDone] = useState<boolean | null>(null);
   const copy = async () => {
     setDone(await copyText(text()));
-    setTimeout(() => setDone(null), 1600);
+    setTimeout(() => setDone(null), CONFIRMATION_MS);
   };
   const status = done === null ? label : done ? 'Copied' : 'The browser blocked copying';
   return (

@@ -28,16 +28,15 @@ import {
 import { readSetting, writeSetting } from '../../base/browser/settings';
 import { formatCount, plural } from '../../base/format';
 import { useRestoredState, useRestoredScroll } from '../../state/restored';
+import type { TableSearch, TableSort } from '../../state/table';
 import { Icon } from '../Icon';
 import { Button } from '../inputs/Button';
 import { Names } from '../Name';
 import { CellContent, gridLayout, isText, namesOf, TABLE_ROW_HEIGHT, saveCsv, type Column } from './columns';
-import { createMatcher, type Search } from './search';
+import { createMatcher } from './search';
 import { SearchBox } from './SearchBox';
-import { ColumnMenu, TableHead, type Sort } from './TableHead';
+import { ColumnMenu, TableHead } from './TableHead';
 import css from './Table.module.css';
-
-export type { Sort };
 
 const features = tableFeatures({
   columnFilteringFeature,
@@ -64,10 +63,10 @@ interface Props<R> {
   onSelect?: (row: R | undefined) => void;
   /** A row was double-clicked, or Enter was pressed on it. */
   onOpen?: (row: R) => void;
-  sort: Sort | undefined;
-  onSort: (sort: Sort | undefined) => void;
-  search: Search;
-  onSearch: (search: Search) => void;
+  sort: TableSort | undefined;
+  onSort: (sort: TableSort | undefined) => void;
+  search: TableSearch;
+  onSearch: (search: TableSearch) => void;
   placeholder: string;
   /** Whether `f` focuses the search. */
   hotkey?: boolean;

@@ -12,11 +12,12 @@ import {
 import { Button } from '../inputs/Button';
 import { plural } from '../../base/format';
 import { useRestoredScroll } from '../../state/restored';
+import type { TableSort } from '../../state/table';
 import { Icon } from '../Icon';
 import { Names } from '../Name';
 import { CellContent, gridLayout, isText, namesOf, TABLE_ROW_HEIGHT, saveCsv, type Column } from './columns';
 import { SearchBox } from './SearchBox';
-import { TableHead, type Sort } from './TableHead';
+import { TableHead } from './TableHead';
 import css from './Table.module.css';
 
 /** Rows that one request asks for: a few screens. */
@@ -33,8 +34,8 @@ interface Props<R> {
   onPages: (pages: number[]) => void;
   /** Fetch all rows, to save them. */
   fetchAll: () => Promise<R[]>;
-  sort: Sort;
-  onSort: (sort: Sort) => void;
+  sort: TableSort;
+  onSort: (sort: TableSort) => void;
   unsortable?: ReadonlySet<string>;
   search: string;
   onSearch: (search: string) => void;

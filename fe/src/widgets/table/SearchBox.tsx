@@ -1,11 +1,12 @@
 import { useEffect, useRef, useState } from 'react';
 import { takesText } from '../../base/browser/host';
+import type { TableSearch } from '../../state/table';
 import { RegexToggle, SearchField } from '../inputs/SearchField';
-import { createMatcher, type Search } from './search';
+import { createMatcher } from './search';
 
 interface Props {
-  search: Search;
-  onSearch: (search: Search) => void;
+  search: TableSearch;
+  onSearch: (search: TableSearch) => void;
   placeholder: string;
   /** Whether `f` focuses the search; false where the view uses the key itself. */
   hotkey?: boolean;

@@ -1,5 +1,6 @@
 // The head of a table: sorting, and the menu that shows and hides columns.
 import { Popover } from '@mantine/core';
+import type { TableSort } from '../../state/table';
 import { Icon } from '../Icon';
 import { Button } from '../inputs/Button';
 import { Checkbox } from '../inputs/Checkbox';
@@ -7,15 +8,10 @@ import { Term } from '../Term';
 import { isText, type Column } from './columns';
 import css from './Table.module.css';
 
-export interface Sort {
-  id: string;
-  descending: boolean;
-}
-
 interface TableHeadProps<R> {
   columns: Column<R>[];
-  sort: Sort | undefined;
-  onSort: (sort: Sort | undefined) => void;
+  sort: TableSort | undefined;
+  onSort: (sort: TableSort | undefined) => void;
   /** Ids of columns that can't be sorted by. */
   unsortable?: ReadonlySet<string>;
   gridTemplateColumns: string;

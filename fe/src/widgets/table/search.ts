@@ -1,9 +1,5 @@
 // Search in tables: case-insensitive text, or a regular expression.
-
-export interface Search {
-  text: string;
-  regex: boolean;
-}
+import type { TableSearch } from '../../state/table';
 
 interface Matcher {
   test: (text: string) => boolean;
@@ -13,7 +9,8 @@ interface Matcher {
 
 const MATCH_ALL: Matcher = { test: () => true };
 
-export function createMatcher({ text, regex }: Search): Matcher {
+/** Return what tells whether a text matches a search. */
+export function createMatcher({ text, regex }: TableSearch): Matcher {
   if (!text) {
     return MATCH_ALL;
   }

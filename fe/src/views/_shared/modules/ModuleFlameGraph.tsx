@@ -3,10 +3,11 @@ import type { ModuleFlame } from '../../../api/types';
 import { formatDuration } from '../../../base/format';
 import { useView } from '../../../state/queries';
 import { useSelection } from '../../../state/selection';
+import type { TableSearch } from '../../../state/table';
 import { FlameGraph } from '../../../widgets/charts/flame/FlameGraph';
 import { Panel } from '../../../widgets/Panel';
 import { SavePicture } from '../../../widgets/charts/SavePicture';
-import { createMatcher, type Search } from '../../../widgets/table/search';
+import { createMatcher } from '../../../widgets/table/search';
 import { SearchBox } from '../../../widgets/table/SearchBox';
 import { Choice } from '../../../widgets/inputs/Choice';
 import { buildModuleFlame, type Frame } from './select';
@@ -20,7 +21,7 @@ interface Props {
 /** The model as a flame graph of host or device time. */
 export function ModuleFlameGraph({ tab, hasDevice, onPlace }: Props) {
   const { selection, select } = useSelection();
-  const [search, setSearch] = useState<Search>({ text: '', regex: false });
+  const [search, setSearch] = useState<TableSearch>({ text: '', regex: false });
   const { run, worker, span, params } = selection;
   const time = params.time ?? (hasDevice ? 'device' : 'host');
   const answer = useView<ModuleFlame>(`${tab}/flame`, { run, worker, span }, { time });

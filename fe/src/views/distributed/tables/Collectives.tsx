@@ -9,7 +9,7 @@ import css from './JobTable.module.css';
 import { bandwidthColumn, JobTable, rankColumn, TransferBar, type TableProps } from './JobTable';
 
 /** Columns that the server does not sort by. */
-const UNSORTED: ReadonlySet<string> = new Set(['split']);
+const UNSORTABLE_COLUMNS: ReadonlySet<string> = new Set(['split']);
 
 /** The collectives of each rank: moving data, and waiting. */
 export function RankCollectives(table: TableProps) {
@@ -75,7 +75,7 @@ export function RankCollectives(table: TableProps) {
       columns={columns}
       rowKey={row => `${row.worker}/${row.group}/${row.name}/${row.backend}`}
       searchText={row => `${row.name}\n${rankName(row.rank, row.worker)}\n${row.worker}`}
-      unsorted={UNSORTED}
+      unsortable={UNSORTABLE_COLUMNS}
       placeholder={`Filter collectives and ${rankNoun(payload)}s`}
       noun="row"
       empty="No communication was recorded."

@@ -9,7 +9,7 @@ import { rankName, rankNoun } from '../select';
 import css from './JobTable.module.css';
 import { JobTable, rankColumn, type TableProps } from './JobTable';
 
-const UNSORTED: ReadonlySet<string> = new Set(['sort', 'share_bar']);
+const UNSORTABLE_COLUMNS: ReadonlySet<string> = new Set(['sort', 'share_bar']);
 
 /** Device work of each rank by kernel family. */
 export function Families(table: TableProps) {
@@ -71,7 +71,7 @@ export function Families(table: TableProps) {
       columns={columns}
       rowKey={row => `${row.worker}/${row.family}`}
       searchText={row => `${row.family}\n${row.kind}\n${rankName(row.rank, row.worker)}\n${row.kernel}`}
-      unsorted={UNSORTED}
+      unsortable={UNSORTABLE_COLUMNS}
       placeholder={`Filter families, kernels and ${rankNoun(payload)}s`}
       noun="row"
       empty="No device work was recorded: the ranks ran on the CPU, or the profiler didn’t record the devices."

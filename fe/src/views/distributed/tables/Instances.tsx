@@ -20,7 +20,7 @@ interface Props extends TableProps {
   onPick: (id: number) => void;
 }
 
-const UNSORTED: ReadonlySet<string> = new Set(['late', 'dtype']);
+const UNSORTABLE_COLUMNS: ReadonlySet<string> = new Set(['late', 'dtype']);
 
 /** All collectives, page by page. */
 export function Instances({
@@ -59,7 +59,7 @@ export function Instances({
       fetchAll={async () => (await pages.fetchRows(0)).rows}
       sort={{ id: by, descending }}
       onSort={next => onSort(`${next.descending ? '-' : ''}${next.id}`)}
-      unsortable={UNSORTED}
+      unsortable={UNSORTABLE_COLUMNS}
       search={search}
       onSearch={onSearch}
       placeholder="Filter by name"

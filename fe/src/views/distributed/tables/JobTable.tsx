@@ -25,7 +25,7 @@ interface Props<R extends object> extends TableProps {
   rowKey: (row: R) => string;
   searchText?: (row: R) => string;
   /** Columns that the server does not sort by. */
-  unsorted?: ReadonlySet<string>;
+  unsortable?: ReadonlySet<string>;
   placeholder: string;
   noun: string;
   empty: string;
@@ -69,7 +69,7 @@ function PagedJobTable<R extends object>(props: Props<R>) {
       fetchAll={async () => (await pages.fetchRows(0)).rows}
       sort={sort}
       onSort={onSort}
-      unsortable={props.unsorted}
+      unsortable={props.unsortable}
       search={search.text}
       onSearch={text => onSearch({ text, regex: false })}
       noun={props.noun}

@@ -127,7 +127,7 @@ const TIMES = [
 ] as const;
 
 /** Columns that the server does not sort by. */
-const UNSORTED: ReadonlySet<string> = new Set(['devices', 'places', 'method']);
+const UNSORTABLE_COLUMNS: ReadonlySet<string> = new Set(['devices', 'places', 'method']);
 
 /** The ranks of a large job, a row each: where they ran, their average step, what they cost, their clocks. */
 function LargeJobRanks({ onWorker, ...table }: RanksProps) {
@@ -195,7 +195,7 @@ function LargeJobRanks({ onWorker, ...table }: RanksProps) {
       rows={[]}
       columns={columns}
       rowKey={row => row.worker}
-      unsorted={UNSORTED}
+      unsortable={UNSORTABLE_COLUMNS}
       onOpen={row => onWorker(row.worker)}
       placeholder={rankNoun(payload) === 'rank' ? 'Rank, worker, or host' : 'Worker or host'}
       noun={rankNoun(payload)}

@@ -3,10 +3,10 @@ import { useMemo, type ReactNode } from 'react';
 import type { TraceSelection } from '../../../api/types';
 import { familyColor } from '../../../base/family';
 import { formatDuration, plural } from '../../../base/format';
+import type { TableSearch } from '../../../state/table';
 import { Button } from '../../../widgets/inputs/Button';
 import { Sentence } from '../../../widgets/Sentence';
 import type { Column } from '../../../widgets/table/columns';
-import type { Search } from '../../../widgets/table/search';
 import { AreaFrame, nameColumn } from './AreaFrame';
 import css from './AreaFrame.module.css';
 
@@ -80,8 +80,8 @@ export const Summary = ({ selection }: { selection: TraceSelection }) =>
 
 const families = (
   found: TraceSelection['families'],
-  search: Search,
-  setSearch: (search: Search) => void,
+  search: TableSearch,
+  setSearch: (search: TableSearch) => void,
 ): ReactNode =>
   found.length > 0 && (
     <div className={css.families}>

@@ -1,12 +1,12 @@
 import { type ReactNode, useState } from 'react';
 import type { TracePayload } from '../../../api/types';
 import { formatDuration, plural } from '../../../base/format';
+import type { TableSearch, TableSort } from '../../../state/table';
 import { classColor } from '../../../timeline/draw/colors';
 import { Choice } from '../../../widgets/inputs/Choice';
 import { Name } from '../../../widgets/Name';
-import { DataTable, type Sort } from '../../../widgets/table/DataTable';
+import { DataTable } from '../../../widgets/table/DataTable';
 import type { Column } from '../../../widgets/table/columns';
-import type { Search } from '../../../widgets/table/search';
 import type { SummedKind } from '../state';
 import css from './AreaFrame.module.css';
 import { PanelHead } from './PanelHead';
@@ -38,7 +38,7 @@ interface AreaFrameProps<R extends Named> {
   /** Text that the filter searches; the name by default. */
   searchText?: (row: R) => string;
   /** Rendered before the filter; may set it. */
-  before?: (search: Search, setSearch: (search: Search) => void) => ReactNode;
+  before?: (search: TableSearch, setSearch: (search: TableSearch) => void) => ReactNode;
   /** The slice to select when a row is opened. */
   eventOf: (row: R) => number | null;
   onEvent: (event: number) => void;
@@ -63,8 +63,8 @@ export function AreaFrame<R extends Named>(props: AreaFrameProps<R>) {
     before,
   } = props;
   const { eventOf, onEvent, onZoom, onClose } = props;
-  const [sort, setSort] = useState<Sort | undefined>({ id: first, descending: true });
-  const [search, setSearch] = useState<Search>({ text: '', regex: false });
+  const [sort, setSort] = useState<TableSort | undefined>({ id: first, descending: true });
+  const [search, setSearch] = useState<TableSearch>({ text: '', regex: false });
   const open = (row: R | undefined) => {
     const event = row ? eventOf(row) : null;
     if (event !== null) {

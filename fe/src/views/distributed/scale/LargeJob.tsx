@@ -1,4 +1,3 @@
-// A job of more ranks than fit on a page: a map of maxima, percentiles, families of groups, and a search for a rank.
 import type { DistributedPayload, JobRanks, Selectors } from '../../../api/types';
 import { useSelection } from '../../../state/selection';
 import { useView } from '../../../state/queries';
@@ -16,7 +15,8 @@ interface Props {
   onLate: (worker: string, step: string) => void;
 }
 
-export function Scale({ payload, selectors, params, setParams, onWorker, onLate }: Props) {
+/** A job of more ranks than fit on a page: a map of maxima, percentiles, families of groups, and a search for a rank. */
+export function LargeJob({ payload, selectors, params, setParams, onWorker, onLate }: Props) {
   const { select } = useSelection();
   const search = params.rank ?? '';
   // Without a search, show the rank that the headline names.
