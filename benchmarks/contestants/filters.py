@@ -14,10 +14,10 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
@@ -31,40 +31,107 @@ from torch_tb_profiler.session import open_session
 from torch_tb_profiler.session.cache.entries import entry_key, result_name
 from torch_tb_profiler.session.jobs import prefetched_views
 
-FIRST_STEP = "the first step"
-"""Stands for a step that the tab's answer lists."""
 
+class Shown(NamedTuple):
+    """Stands for a value in the tab's answer, by its keys and indices: the user picks what the tab lists."""
+
+    path: tuple[str | int, ...]
+
+    def find(self, answer: Any) -> str:
+        for key in self.path:
+            answer = answer[key]
+        return str(answer)
+
+
+STEP = Shown(("steps", 0))
+NAMED_STEP = Shown(("steps", 0, "name"))
+EVENT = Shown(("rows", 0, "event"))
 ALL = {"begin": "0", "end": "100000000000"}
+PART = {"begin": "10000000000", "end": "20000000000"}
 PAGE = {"limit": "100"}
 
-FILTERS: tuple[tuple[str, dict[str, str]], ...] = (
+FILTERS: tuple[tuple[str, dict[str, str | Shown]], ...] = (
     ("operators", {"phase": "backward"}),
+    ("operators", {"phase": "backward", "group_by": "module"}),
     ("operators", {"group_by": "shape"}),
+    ("operators", {"group_by": "signature"}),
     ("operators", {"group_by": "module"}),
-    ("operators", {"step": FIRST_STEP}),
+    ("operators", {"group_by": "annotation"}),
+    ("operators", {"step": STEP}),
+    ("operators", {"thread": Shown(("threads", 0))}),
+    ("operators", {"kernel": "Memset (Device)"}),
     ("operators", {"family": "matrix product"}),
+    ("operators/instances", {"event": EVENT}),
+    ("operators/instances", {"event": EVENT, "time": "device"}),
+    ("operators/stacks", {"event": EVENT}),
+    ("operators/origins", {"event": EVENT}),
     ("kernels", {"group_by": "launch"}),
-    ("kernels", {"step": FIRST_STEP}),
+    ("kernels", {"group_by": "family"}),
+    ("kernels", {"step": STEP}),
+    ("kernels", {"device": "0", "stream": "7"}),
     ("kernels", {"operator": "aten::mm"}),
+    ("kernels", {"family": "matrix product"}),
+    ("kernels", {"origin": "unknown"}),
+    ("kernels/instances", {"event": EVENT}),
+    ("kernels/origins", {"event": EVENT}),
+    ("roofline", {"group_by": "shape"}),
     ("roofline", {"group_by": "kernel"}),
-    ("roofline", {"step": FIRST_STEP}),
+    ("roofline", {"group_by": "family"}),
+    ("roofline", {"group_by": "module"}),
+    ("roofline", {"step": STEP}),
+    ("roofline", {"device": "0"}),
+    ("roofline", {"peaks": "H100 SXM"}),
     ("trace", {"python": "true"}),
     ("trace/search", {"query": "aten::mm"}),
     ("trace/search", {"query": "aten::m+", "regex": "true"}),
+    ("trace/search", {"query": "a"}),
+    ("trace/search", {"query": "family:matrix product"}),
+    ("trace/search", {"query": "module:Linear"}),
     ("trace/hits", {"query": "aten::mm", **ALL}),
+    ("trace/hits", {"query": "aten::m+", "regex": "true", **ALL}),
     ("trace/selection", {**ALL, **PAGE}),
+    ("trace/selection", {**PART, **PAGE}),
+    ("trace/selection", {**PART, **PAGE, "python": "true"}),
+    ("trace/headline", PART),
+    ("trace/path", PART),
+    ("trace/colors", {"by": "module"}),
+    ("trace/tile", {**PART, "width": "1500", "color": "family"}),
+    ("idle", {"by": "emptied_by"}),
     ("idle", {"by": "operator"}),
-    ("idle", {"step": FIRST_STEP}),
+    ("idle", {"by": "module"}),
+    ("idle", {"by": "frame"}),
+    ("idle", {"step": NAMED_STEP}),
+    ("idle", {"device": "0", "stream": "7"}),
+    ("idle/gaps", {"cause": Shown(("causes", 0, "cause")), "subject": Shown(("causes", 0, "subject")), **PAGE}),
+    ("idle/flame", {}),
+    ("idle/launches", {}),
+    ("idle/launches", {"step": NAMED_STEP}),
+    ("idle/queue", {"step": NAMED_STEP}),
+    ("idle/sequences", {}),
+    ("critical_path", {"what_if": "operator:aten::mm:50"}),
+    ("critical_path/what_if", {"target": "operator:aten::mm"}),
+    ("critical_path/groups", {"by": "line"}),
     ("critical_path/groups", {"by": "module"}),
+    ("critical_path/groups", {"by": "operator", "step": NAMED_STEP}),
     ("critical_path/pieces", PAGE),
+    ("critical_path/pieces", {**PAGE, "step": NAMED_STEP}),
+    ("modules/flame", {}),
     ("modules/flame", {"time": "device"}),
+    ("modules/instances", {"place": "0", **PAGE}),
+    ("modules/calls", PAGE),
     ("origins", {"first": "0", **PAGE}),
+    ("origins/event", {"event": EVENT}),
+    ("memory/events", PAGE),
     ("memory/events", {"search": "aten::mm", **PAGE}),
     ("memory/events", {"state": "unreleased", **PAGE}),
+    ("memory/events", {"sort": "duration", **PART, **PAGE}),
+    ("memory/live", {"group_by": "operator", **PAGE}),
     ("memory/live", {"group_by": "module", **PAGE}),
-    ("memory/operators", {"begin": "0", "end": "1000000000"}),
+    ("memory/live", {"group_by": "stack", **PAGE}),
+    ("memory/curve", PART),
+    ("memory/operators", PART),
 )
-"""A view of a tab, and what a user filters it by."""
+"""A view of a tab, and what a user filters it by: all that work on rows of events."""
 
 
 class Exchange(NamedTuple):
@@ -96,7 +163,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     for turn in zip(*rounds, strict=True)
                 ]
                 size = rounds[0][0].size / 1e3
-                print(f"| {slug} {urlencode(params)} | {' | '.join(cells)} | {size:.0f} |", flush=True)
+                shown = "&".join(
+                    f"{name}={'...' if isinstance(value, Shown) else value}" for name, value in params.items()
+                )
+                print(f"| {slug} {shown} | {' | '.join(cells)} | {size:.0f} |", flush=True)
 
 
 def read(folder: str, cache: str) -> set[str]:
@@ -117,15 +187,15 @@ def read(folder: str, cache: str) -> set[str]:
     return {slug.partition("/")[0] for slug in slugs}
 
 
-def ask(folder: str, cache: str, slug: str, params: dict[str, str]) -> tuple[Exchange, Exchange]:
+def ask(folder: str, cache: str, slug: str, params: Mapping[str, str | Shown]) -> tuple[Exchange, Exchange]:
     """Open a tab in a new server and send a filter twice, at once."""
     server = Server(Path(folder), TORCH_PROFILER_CACHE_DIR=cache)
     server.start()
     try:
         process, tab = psutil.Process(server.process.pid), slug.partition("/")[0]
         opened = server.payload(tab)
-        params = {name: opened["steps"][0] if value == FIRST_STEP else value for name, value in params.items()}
-        address = f"{server.url}{ROUTE}/view/{slug}?{urlencode(params)}"
+        texts = {name: value.find(opened) if isinstance(value, Shown) else value for name, value in params.items()}
+        address = f"{server.url}{ROUTE}/view/{slug}?{urlencode(texts)}"
         return exchange(process, address), exchange(process, address)
     finally:
         server.stop()

@@ -15,7 +15,13 @@ M = TypeVar("M", bound="Memoized")
 
 
 class TableStore(Protocol):
-    """Keeps the tables of one trace for other processes."""
+    """Keeps the tables of one trace for other processes.
+
+    prepares  this process prepares what others ask for, so that it keeps tables that are `prepared`, too
+    """
+
+    @property
+    def prepares(self) -> bool: ...
 
     def load(self, name: str, type_of: Callable[[], Any]) -> Any | None:
         """Return a table, or None if it isn't there or is damaged; only one that is there needs the type."""
@@ -90,6 +96,26 @@ def stored(function: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, 
     they are part of a file's name.
     """
 
+    return _memoized(function, _restoring(function, lambda store: True))
+
+
+def prepared(function: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, P], T]:
+    """Cache a table like `stored`, but let only a process that prepares tabs keep it (`TableStore.prepares`).
+
+        @prepared
+        def operators(trace: Trace) -> Operators: ...
+
+    For tables that take about as long to write as to derive: a filter of a tab that was just opened should read
+    them, but a command that is asked once would only take longer.
+    """
+    return _memoized(function, _restoring(function, lambda store: store.prepares))
+
+
+def _restoring(
+    function: Callable[Concatenate[M, P], T], keeps: Callable[[TableStore], bool]
+) -> Callable[[M, tuple[Hashable, ...], Callable[[], T]], T]:
+    """Return how to read a table from the store, or else to derive it and save it where `keeps` says so."""
+
     def restore_or_derive(trace: M, key: tuple[Hashable, ...], derive: Callable[[], T]) -> T:
         store = trace._memo.store
         if store is None:
@@ -98,10 +124,11 @@ def stored(function: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, 
         table: T | None = store.load(name, lambda: get_type_hints(function)["return"])
         if table is None:
             table = derive()
-            store.save(name, table)
+            if keeps(store):
+                store.save(name, table)
         return table
 
-    return _memoized(function, restore_or_derive)
+    return restore_or_derive
 
 
 def _memoized(

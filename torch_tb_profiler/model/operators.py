@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.arrays import sums_by_number
 from torch_tb_profiler.base.markers import is_training_mark
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import prepared
 from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kernels.tensor_cores import TC_UNKNOWN, TC_YES, eligible_operators, uses_tensor_cores
@@ -56,7 +56,7 @@ class Operators(msgspec.Struct, frozen=True):
     owner: Int32
 
 
-@derived
+@prepared
 def operators(trace: Trace) -> Operators:
     """Return every call of an operator with its times."""
     tree, around = call_tree(trace), enclosing_operators(trace)

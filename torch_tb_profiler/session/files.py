@@ -337,16 +337,18 @@ class RequestedFiles:
                 trace = split_trace(trace).get(part)
             if trace is None:
                 return None
+            from torch_tb_profiler.session.cache import tables
+            from torch_tb_profiler.session.jobs import enable_compiled_functions, enable_job_functions
+
             if self._own_process:
                 from torch_tb_profiler.base.memory import allow_huge_pages, recycle_arrays
-                from torch_tb_profiler.session.jobs import enable_compiled_functions
 
                 enable_compiled_functions(own_process=True)
                 allow_huge_pages(False)
                 recycle_arrays()
-            from torch_tb_profiler.session.cache.tables import use_table_cache
-
-            use_table_cache(trace, self._cache, self._key(id_), part)
+            elif len(trace) >= tables.MIN_EVENTS:
+                enable_job_functions()
+            tables.use_table_cache(trace, self._cache, self._key(id_), part)
             trace = self._open.add(id_, part, trace)
         with self._lock:
             if id_ in self._files:

@@ -174,7 +174,7 @@ def prefetch_answers(request: LoadRequest, part: int | None, slug: str, cache_di
     if file_trace is None:
         return
     trace = file_trace if part is None else split_trace(file_trace)[part]
-    use_table_cache(trace, cache, key, part)
+    use_table_cache(trace, cache, key, part, prepares=True)
     view = find_view(slug)
     assert isinstance(view, TraceView)
     with without_gc():

@@ -11,11 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.payloads import ASKS, Ask, write_runs
+from torch_tb_profiler.base import compiled
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache, tables
+from torch_tb_profiler.model import operators
 from torch_tb_profiler.session import jobs, open_session
 from torch_tb_profiler.session.cache import tables as kept
+from torch_tb_profiler.session.native.job import job_functions
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views import all_tabs, find_view
 
@@ -192,6 +195,36 @@ def test_tabs_that_are_prepared_in_turn_leave_only_the_columns_in_memory(runs: P
         assert [dict(trace._memo) for trace in jobs._open.values()] == [{}]
         found = [session.view(ask.slug, ask.run, params=ask.params, wait=True).payload for ask in FEW]
     assert [(ask, payload) for ask, payload in zip(FEW, found, strict=True)] == derived
+
+
+def test_operator_times_are_kept_by_what_prepares_tabs_not_by_who_asks_once(
+    runs: Path, tmp_path: Path, writes: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = "torch_tb_profiler.model.operators.operators"
+    filters = [
+        Ask("operators", "training", {"group_by": "shape"}),
+        Ask("kernels", "training", {"group_by": "launch"}),
+    ]
+    derived = answers(runs, None, filters)
+    assert answers(runs, tmp_path, filters) == derived and times not in writes
+    with open_session(str(runs), settings(tmp_path)) as session:
+        session.build_answers("training", None, None)
+    assert writes[times] == 1
+    monkeypatch.setattr(operators, "_merge_targets", lambda *_: pytest.fail("the times were derived again"))
+    assert answers(runs, tmp_path, filters) == derived
+
+
+@pytest.mark.parametrize("large", [True, False])
+def test_functions_in_c_answer_what_is_asked_of_large_traces_in_any_process(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool
+) -> None:
+    monkeypatch.setattr(compiled, "_functions", None)
+    monkeypatch.setattr(kept, "MIN_EVENTS", 0 if large else 10_000_000)
+    answers(runs, tmp_path)
+    compiled.use_column_functions(None)  # reading a file enables them only in workers
+    answers(runs, tmp_path)
+    used = compiled.column_functions(1_000_000) is not None
+    assert used == (large and job_functions(anywhere=True) is not None)
 
 
 def test_small_traces_keep_no_tables(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

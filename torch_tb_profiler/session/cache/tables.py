@@ -27,6 +27,7 @@ class CachedTables(msgspec.Struct, frozen=True):
     cache: Cache
     key: str
     part: int | None
+    prepares: bool = False
 
     def load(self, name: str, type_of: Callable[[], Any]) -> Any | None:
         return self.cache.load_table(self.key, result_name(name, self.part), type_of)
@@ -35,10 +36,15 @@ class CachedTables(msgspec.Struct, frozen=True):
         self.cache.save_table(self.key, result_name(name, self.part), table)
 
 
-def use_table_cache(trace: Trace, cache: Cache, key: str, part: int | None = None) -> None:
-    """Let a trace read its `stored` tables from the cache, and write those that it derives."""
+def use_table_cache(
+    trace: Trace, cache: Cache, key: str, part: int | None = None, *, prepares: bool = False
+) -> None:
+    """Let a trace read its `stored` tables from the cache, and write those that it derives.
+
+    prepares  the `prepared` ones are written, too
+    """
     if cache.enabled and not cache.shared and len(trace) >= MIN_EVENTS:
-        trace._memo.store = CachedTables(cache, key, part)
+        trace._memo.store = CachedTables(cache, key, part, prepares)
 
 
 def save_columns(trace: Trace, view: TraceView[Any, Any], part: int | None, cache: Cache, key: str) -> None:
