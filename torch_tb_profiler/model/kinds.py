@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
@@ -117,8 +118,8 @@ def event_kinds(trace: Trace) -> npt.NDArray[np.int8]:
         kind = np.where(bare, by_process[trace.events.thread], kind)
     for category, prefixes, kind_by_name in _BY_NAME:
         in_category = np.array([*(text.lower() == category for text in trace.strings), False])
-        if in_category.any():
-            has_prefix = np.array([*(text.startswith(prefixes) for text in trace.strings), False])
+        has_prefix = np.array([*(text.startswith(prefixes) for text in trace.strings), False])
+        if in_category.any() and has_prefix.any():
             rows = np.flatnonzero(in_category.take(trace.events.category))
             kind[rows[has_prefix.take(trace.events.name.take(rows))]] = kind_by_name
     marks = name_mask(trace.strings, is_lightning_mark)
@@ -165,8 +166,8 @@ def _set_gaudi_kinds(trace: Trace, kind: npt.NDArray[np.int8]) -> None:
         engine = engine_of_thread[trace.events.thread]
         on_device = (kind == Kind.RUNTIME) & (engine >= 0)
         kind[on_device] = _KIND_OF_ENGINE[engine[on_device]]
-    for code in distinct_codes(trace.events.category):
-        category = trace.strings[code].lower()
+    for code, text in enumerate(trace.strings):  # texts are fewer than events
+        category = text.lower()
         if category in ("hpu_op", "privateuse1_runtime"):
             rows = np.flatnonzero(trace.events.category == code).astype(np.int32)
             ends_flow, hidden = trace.events.duration[rows] <= 0, trace.arg_int("hidden", rows) == 1
@@ -189,7 +190,9 @@ def rows_of_kind(trace: Trace, *wanted: Kind) -> npt.NDArray[np.int32]:
 
 @derived
 def _rows_of_kinds(trace: Trace, wanted: tuple[Kind, ...]) -> npt.NDArray[np.int32]:
-    parts = [_rows_by_kind(trace)[kind] for kind in wanted]
+    parts = [rows for kind in wanted if len(rows := _rows_by_kind(trace)[kind])]
+    if len(parts) < 2:
+        return parts[0] if parts else np.empty(0, np.int32)
     return np.sort(np.concatenate(parts), kind="stable")
 
 
@@ -203,8 +206,21 @@ def _rows_by_kind(trace: Trace) -> list[npt.NDArray[np.int32]]:
 
 def names_of_kind(trace: Trace, *wanted: Kind) -> set[str]:
     """Return the distinct names of the slices of these kinds."""
-    rows = np.concatenate([rows_of_kind(trace, kind) for kind in wanted])
-    return {trace.strings[code] for code in distinct_codes(trace.events.name.take(rows))}
+    return {trace.strings[code] for kind in wanted for code in _codes_of_kind(trace, kind).tolist()}
+
+
+def rows_named(trace: Trace, predicate: Callable[[str], object], *wanted: Kind) -> npt.NDArray[np.int32]:
+    """Return the rows of the slices of these kinds whose name `predicate` is true of, in file order."""
+    codes = np.concatenate([_codes_of_kind(trace, kind) for kind in wanted])
+    is_named = name_mask(trace.strings, predicate, codes)
+    rows = rows_of_kind(trace, *wanted)
+    return rows[is_named.take(trace.events.name.take(rows))] if is_named.any() else rows[:0]
+
+
+@derived
+def _codes_of_kind(trace: Trace, kind: Kind) -> npt.NDArray[np.int32]:
+    """Return the codes of the names of a kind's slices, each once: many questions are about names."""
+    return np.array(distinct_codes(trace.events.name.take(rows_of_kind(trace, kind))), np.int32)
 
 
 @derived

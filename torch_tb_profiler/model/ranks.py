@@ -125,8 +125,9 @@ def split_trace(trace: Trace) -> dict[int, Trace]:
 
 
 def _global_rank_rows(trace: Trace) -> Int32:
-    named = name_mask(trace.strings, lambda text: text == "global_rank").take(trace.events.name)
-    return np.flatnonzero(named & (trace.events.phase == ord("M"))).astype(np.int32)
+    rows = np.flatnonzero(trace.events.phase == ord("M")).astype(np.int32)
+    named = name_mask(trace.strings, lambda text: text == "global_rank").take(trace.events.name.take(rows))
+    return rows[named]
 
 
 def _global_ranks(trace: Trace) -> set[int | str | None]:

@@ -13,13 +13,21 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrays import search_sorted
+from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number, search_sorted
 from torch_tb_profiler.base.markers import is_step, step_number
 from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.calls.links import device_launches
-from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.kinds import (
+    HOST_KINDS,
+    Kind,
+    event_ends,
+    event_kinds,
+    event_spans,
+    rows_named,
+    rows_of_kind,
+)
 from torch_tb_profiler.model.serving.iterations import ServingIterations, running_before, serving_iterations
-from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, Bool, Float64, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, Bool, Float64, Int32, Int64, Trace
 from torch_tb_profiler.model.trainer import trainer_batches
 
 MIN_COMPLETE_SHARE = 0.95
@@ -93,8 +101,7 @@ def _iteration_bounds(engine: ServingIterations) -> tuple[Int64, Int64]:
 
 
 def _step_rows(trace: Trace) -> Int32:
-    rows = rows_of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
-    rows = rows[name_mask(trace.strings, is_step)[trace.events.name[rows]]]
+    rows = rows_named(trace, is_step, Kind.ANNOTATION, Kind.CPU_OP)
     if len(rows) == 0:
         return rows
     # A second profiler may mark a step again inside it or on another thread; it counts once.
@@ -151,21 +158,20 @@ class _StepWork(msgspec.Struct, frozen=True):
 
 def _device_work(trace: Trace, start: Int64, end: Int64) -> _StepWork:
     device, launch = device_launches(trace)
-    finish = event_ends(trace)
     has_launch = launch >= 0
-    launch = np.where(has_launch, launch, 0)
-    step = search_sorted(start, trace.events.start[launch], "right") - 1
-    inside = has_launch & (step >= 0)
-    inside[inside] &= finish[launch[inside]] <= end[step[inside]]
-    step, rows = step[inside], device[inside]
+    launched, returned = event_spans(trace, np.where(has_launch, launch, 0))
+    step = search_sorted(start, launched, "right") - 1
+    inside = np.flatnonzero(has_launch & (step >= 0))
+    step = step.take(inside)
+    in_time = returned.take(inside) <= end.take(step)
+    step, inside = step[in_time], inside[in_time]
     count = len(start)
-    first = np.full(count, np.iinfo(np.int64).max)
-    last = np.full(count, ABSENT)
-    np.minimum.at(first, step, trace.events.start[rows])
-    np.maximum.at(last, step, finish[rows])
+    begins, finish = event_spans(trace, device.take(inside))
+    first, last = lowest_by_number(step, begins, count), highest_by_number(step, finish, count)
     first[last == ABSENT] = ABSENT
-    earlier = np.where(has_launch, trace.events.start[launch] < start[0], launched_before_recording(trace, device))
-    return _StepWork(first, last, np.bincount(step, minlength=count), finish[device[earlier]])
+    earlier = np.where(has_launch, launched < start[0], launched_before_recording(trace, device))
+    earlier_ends = event_spans(trace, device[earlier])[1]
+    return _StepWork(first, last, np.bincount(step, minlength=count), earlier_ends)
 
 
 def launched_before_recording(trace: Trace, device: Int32) -> Bool:
@@ -174,11 +180,21 @@ def launched_before_recording(trace: Trace, device: Int32) -> Bool:
     The driver's `correlation` increases, so that of earlier work is below that of every recorded call. When other
     work without a recorded launch was launched is unknown, so it delays no step.
     """
+    first = _first_correlation(trace)
+    if first is None:
+        return np.zeros(len(device), np.bool_)
     correlation = trace.arg_int("correlation", device)
-    calls = trace.arg_int("correlation", rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER))
-    first = calls[calls > 0].min(initial=np.iinfo(np.int64).max)
-    before: Bool = (correlation > 0) & (correlation < first) & bool((calls > 0).any())
+    before: Bool = (correlation > 0) & (correlation < first)
     return before
+
+
+@derived
+def _first_correlation(trace: Trace) -> int | None:
+    """Return the lowest `correlation` of a recorded call, None if none has one."""
+    calls = trace.arg_int("correlation", rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER))
+    calls[calls <= 0] = np.iinfo(np.int64).max
+    first = int(calls.min(initial=np.iinfo(np.int64).max))
+    return None if first == np.iinfo(np.int64).max else first
 
 
 def _extend(host_start: Int64, host_end: Int64, work: _StepWork) -> tuple[Int64, Int64]:
@@ -194,15 +210,13 @@ def _extend(host_start: Int64, host_end: Int64, work: _StepWork) -> tuple[Int64,
 
 def _executed_shares(trace: Trace, start: Int64, end: Int64) -> Float64:
     """Return the share of each step's kernel launches that have a kernel, float64[steps]; 1 without launches."""
-    calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
-    calls = calls[
-        name_mask(trace.strings, lambda name: "launch" in name.lower()).take(trace.events.name.take(calls))
-    ]
+    calls = rows_named(trace, lambda name: "launch" in name.lower(), Kind.RUNTIME, Kind.DRIVER)
     has_kernel = np.zeros(len(trace), np.bool_)
     _, launch = device_launches(trace)
     has_kernel[launch[launch >= 0]] = True
-    step = search_sorted(start, trace.events.start[calls], "right") - 1
-    inside = (step >= 0) & (event_ends(trace)[calls] <= end[step])
+    begins, returns = event_spans(trace, calls)
+    step = search_sorted(start, begins, "right") - 1
+    inside = (step >= 0) & (returns <= end.take(step))
     launched = np.bincount(step[inside], minlength=len(start))
     executed = np.bincount(step[inside], has_kernel[calls[inside]], minlength=len(start))
     return np.where(launched > 0, executed / np.maximum(launched, 1), 1.0)

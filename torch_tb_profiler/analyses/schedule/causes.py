@@ -8,8 +8,9 @@ enumerate(DataLoader) --------------|
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -96,6 +97,9 @@ _CALL_PATTERNS = (
 _COMPILE_PATTERN = r"_compile\.compile|compile_fx|torch/_dynamo/convert_frame|CachingAutotuner"
 
 
+_NameRule: TypeAlias = tuple[Cause, Callable[[str], object]]
+"""A cause, and of which names it is that."""
+
 _WAIT_PATTERN = (
     r"_thread\.(?:lock|RLock)|built-in (?:function|method) (?:sleep|select|poll|acquire|wait)\b|"
     r"threading\.py\(\d+\): (?:wait|join|acquire)|queue\.py\(\d+\): get|multiprocessing/(?:connection|queues)\.py|"
@@ -136,14 +140,15 @@ def slice_causes(trace: Trace) -> Int8:
     cause = _cause_of_kinds().take(kind)
     functions, calls = np.flatnonzero(kind == Kind.PYTHON), np.flatnonzero(cause == Cause.RUNTIME.value)
     marks = np.flatnonzero((kind == Kind.ANNOTATION) | (kind == Kind.CPU_OP))
-    cause[_rows_named(trace, functions, re.compile(_WAIT_PATTERN).search)] = Cause.WAIT
-    for pattern_cause, pattern in reversed(_CALL_PATTERNS):
-        cause[_rows_named(trace, calls, re.compile(pattern).search)] = pattern_cause
-    for rows in (marks, functions):
-        cause[_rows_named(trace, rows, re.compile(_COMPILE_PATTERN).search)] = Cause.COMPILE
-    cause[_rows_named(trace, marks, lambda text: text.startswith(STEP_PREFIX))] = Cause.UNRECORDED
-    cause[is_communication_call(trace)] = Cause.HOST_COMMUNICATION
-    cause[_rows_named(trace, marks, is_data_loading)] = Cause.DATA_LOADING
+    compiles: _NameRule = Cause.COMPILE, re.compile(_COMPILE_PATTERN).search
+    _set_by_name(trace, cause, calls, [(each, re.compile(pattern).search) for each, pattern in _CALL_PATTERNS])
+    _set_by_name(trace, cause, functions, [compiles, (Cause.WAIT, re.compile(_WAIT_PATTERN).search)])
+    begins_step: _NameRule = Cause.UNRECORDED, lambda text: text.startswith(STEP_PREFIX)
+    _set_by_name(trace, cause, marks, [(Cause.DATA_LOADING, is_data_loading), begins_step, compiles])
+    communicates = np.flatnonzero(is_communication_call(trace))
+    names = trace.events.name.take(communicates)
+    loads = name_mask(trace.strings, is_data_loading, names).take(names)
+    cause[communicates[~loads]] = Cause.HOST_COMMUNICATION
     return cause
 
 
@@ -157,15 +162,21 @@ def _cause_of_kinds() -> Int8:
 
 def compiling_times(trace: Trace, thread: int) -> Intervals:
     """Return when a thread of the host compiles code."""
-    mine = (slice_causes(trace) == Cause.COMPILE) & (trace.events.thread == thread)
-    return event_intervals(trace, np.flatnonzero(mine).astype(np.int32))
+    rows = np.flatnonzero(slice_causes(trace) == Cause.COMPILE).astype(np.int32)
+    return event_intervals(trace, rows[trace.events.thread.take(rows) == thread])
 
 
-def _rows_named(trace: Trace, rows: Int64, predicate: Callable[[str], object]) -> Int64:
-    """Return those of these rows whose name `predicate` is true of."""
+def _set_by_name(trace: Trace, cause: Int8, rows: Int64, rules: Sequence[_NameRule]) -> None:
+    """Set the cause of those of these rows whose name a rule is true of; the first such rule decides."""
     names = trace.events.name.take(rows)
-    is_named = name_mask(trace.strings, predicate, names)
-    return rows[is_named.take(names)] if is_named.any() else rows[:0]
+    by_name = np.full(len(trace.strings) + 1, -1, np.int8)  # the last cell is that of NO_CODE
+    for code in distinct_codes(names):
+        text = trace.strings[code]
+        by_name[code] = next((each for each, is_true_of in rules if is_true_of(text)), -1)
+    if (by_name >= 0).any():
+        found = by_name.take(names)
+        named = np.flatnonzero(found >= 0)
+        cause[rows.take(named)] = found.take(named)
 
 
 @stored

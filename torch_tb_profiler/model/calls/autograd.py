@@ -25,7 +25,7 @@ from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.nesting import nesting_order, place_on_one_axis
-from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_named, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, name_mask, rows_mask
 
 ENGINE_PREFIX = "autograd::engine::evaluate_function: "
@@ -65,21 +65,15 @@ class BackwardTasks(msgspec.Struct, frozen=True):
 def backward_tasks(trace: Trace) -> BackwardTasks:
     """Return every task of the backward pass with the forward operator that it differentiates."""
     links = backward_links(trace)
-    names = trace.events.name
-    operators = rows_of_kind(trace, Kind.CPU_OP)
-    engine = operators[
-        name_mask(trace.strings, lambda text: text.startswith(ENGINE_PREFIX)).take(names.take(operators))
-    ]
-    accumulate = operators[
-        name_mask(trace.strings, lambda text: text.endswith(ACCUMULATE_SUFFIX)).take(names.take(operators))
-    ]
+    engine = rows_named(trace, lambda text: text.startswith(ENGINE_PREFIX), Kind.CPU_OP)
+    accumulate = rows_named(trace, lambda text: text.endswith(ACCUMULATE_SUFFIX), Kind.CPU_OP)
     accumulate = accumulate[rows_mask(trace, engine)[accumulate] | (_engine_around(trace, accumulate, engine) < 0)]
     around = _engine_around(trace, links.backward, engine)
     forward = np.full(len(trace), NO_CODE, np.int32)
     linked = np.where(around >= 0, around, links.backward)
     forward[linked] = links.forward
     tasks = distinct(np.concatenate([engine, linked, accumulate]))
-    rows = np.concatenate([tasks, _outermost_by_name(trace, operators, tasks)])
+    rows = np.concatenate([tasks, _outermost_by_name(trace, tasks)])
     rows = rows[np.lexsort((trace.events.start[rows], trace.events.thread[rows]))]
     accumulates = rows_mask(trace, accumulate)[rows]
     before = np.maximum.accumulate(np.where(accumulates, -1, np.arange(len(rows))))
@@ -87,10 +81,9 @@ def backward_tasks(trace: Trace) -> BackwardTasks:
     return BackwardTasks(rows, np.where(follows, forward[rows[before]], forward[rows]).astype(np.int32))
 
 
-def _outermost_by_name(trace: Trace, operators: Int32, tasks: Int32) -> Int32:
+def _outermost_by_name(trace: Trace, tasks: Int32) -> Int32:
     """Return the outermost operators that are backward by name and neither are nor lie in one of `tasks`."""
-    is_backward_name = name_mask(trace.strings, lambda text: _BY_NAME.fullmatch(text) is not None)
-    named = operators[is_backward_name.take(trace.events.name.take(operators))]
+    named = rows_named(trace, _BY_NAME.fullmatch, Kind.CPU_OP)
     named = named[~rows_mask(trace, tasks)[named]]
     around = enclosing_operators(trace)[named]
     return named[_engine_around(trace, around, np.concatenate([tasks, named])) < 0]

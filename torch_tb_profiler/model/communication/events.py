@@ -99,8 +99,10 @@ def is_communication_kernel(trace: Trace) -> Bool:
     kernel = (event_kinds(trace) == Kind.KERNEL) & slice_mask(trace)
     by_name = _matches(trace, _KERNEL_NAME, kernel)
     network = (gaudi.thread_engines(trace) == gaudi.NIC) | (ascend.ascend_roles(trace) == ascend.GROUP)
-    on_network = network[trace.events.thread]
-    communicates: Bool = kernel & (by_name | _has_metadata(trace) | on_network)
+    communicates: Bool = by_name | _has_metadata(trace)
+    if network.any():
+        communicates |= network[trace.events.thread]
+    communicates &= kernel
     return communicates
 
 
@@ -174,6 +176,7 @@ def _matches(trace: Trace, pattern: re.Pattern[str], which: Bool) -> Bool:
     """Return bool[n]: those of the events in `which` whose name matches."""
     rows = np.flatnonzero(which)
     names = trace.events.name.take(rows)
-    matches = np.zeros(len(trace), np.bool_)
-    matches[rows] = name_mask(trace.strings, pattern.search, names).take(names)
+    is_named, matches = name_mask(trace.strings, pattern.search, names), np.zeros(len(trace), np.bool_)
+    if is_named.any():
+        matches[rows[is_named.take(names)]] = True
     return matches

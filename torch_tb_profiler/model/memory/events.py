@@ -97,7 +97,7 @@ class MemoryRecords(msgspec.Struct, frozen=True):
 
 def has_memory(trace: Trace) -> bool:
     """Return whether any memory event has a time."""
-    return bool((is_memory_event(trace) & (trace.events.start != ABSENT)).any())
+    return len(_placed_rows(trace, ALLOCATION_EVENT)) > 0
 
 
 def is_memory_event(trace: Trace, name: str = ALLOCATION_EVENT) -> Bool:
@@ -119,8 +119,14 @@ def memory_failures(trace: Trace) -> MemoryRecords:
     return _records_named(trace, OUT_OF_MEMORY_EVENT)
 
 
+def _placed_rows(trace: Trace, name: str) -> Int32:
+    """Return the rows of the events of this name that have a time."""
+    rows = np.flatnonzero(is_memory_event(trace, name)).astype(np.int32)
+    return rows[trace.events.start.take(rows) != ABSENT]
+
+
 def _records_named(trace: Trace, name: str) -> MemoryRecords:
-    rows = np.flatnonzero(is_memory_event(trace, name) & (trace.events.start != ABSENT)).astype(np.int32)
+    rows = _placed_rows(trace, name)
     rows = rows[np.argsort(trace.events.start[rows], kind="stable")]
     kind, id = trace.arg_int("Device Type", rows), trace.arg_int("Device Id", rows)
     id[(kind == _CPU) | (id == ABSENT)] = -1

@@ -11,7 +11,7 @@ from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.kinds import Kind, event_kinds, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, distinct_codes, name_mask
 
 # Names of runtime and driver calls of CUDA, HIP, Level Zero, and MTIA.
 _WAITS_FOR_DEVICE = lazy_regex(
@@ -48,10 +48,18 @@ def makes_stream_wait(trace: Trace) -> Bool:
 
 
 def _is_call_named(trace: Trace, pattern: re.Pattern[str]) -> Bool:
-    calls = _placed_calls(trace)
-    names, named = trace.events.name.take(calls), np.zeros(len(trace), np.bool_)
-    named[calls] = name_mask(trace.strings, pattern.search, names).take(names)
+    named = np.zeros(len(trace), np.bool_)
+    has_name = name_mask(trace.strings, pattern.search, _names_of_calls(trace))
+    if has_name.any():
+        calls = _placed_calls(trace)
+        named[calls[has_name.take(trace.events.name.take(calls))]] = True
     return named
+
+
+@derived
+def _names_of_calls(trace: Trace) -> Int64:
+    """Return the codes of the names of `_placed_calls`, each once."""
+    return np.array(distinct_codes(trace.events.name.take(_placed_calls(trace))), np.int64)
 
 
 @derived

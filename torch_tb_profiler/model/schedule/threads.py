@@ -22,9 +22,9 @@ from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import call_tree, stack_of_thread
 from torch_tb_profiler.model.calls.links import device_launches
-from torch_tb_profiler.model.kinds import Kind, event_spans, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_spans, rows_named, rows_of_kind
 from torch_tb_profiler.model.schedule.items import device_items
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, distinct_codes, name_mask
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, distinct_codes
 
 _MIN_BURST_SHARE = 0.5
 """Smallest share of the main thread's pause that a burst must fill to be what it waits for."""
@@ -38,8 +38,7 @@ def main_thread(trace: Trace) -> int:
     launches most, then the one with most operators.
     """
     events = trace.events
-    markers = rows_of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
-    markers = markers[name_mask(trace.strings, is_step).take(events.name.take(markers))]
+    markers = rows_named(trace, is_step, Kind.ANNOTATION, Kind.CPU_OP)
     if len(markers):
         return _most_common(events.thread[markers])
     calls = device_launches(trace)[1]
