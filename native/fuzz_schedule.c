@@ -350,6 +350,92 @@ static void check_cover(void) {
     free(start), free(duration), free(thread), free(rows), free(times), free(sums);
 }
 
+// States with further times and other causes, compared with what holds in the middle of each.
+static void check_states(void) {
+    enum { OVERLAYS = 2 };
+    uint64_t count = draw(TIMES), events = draw(GAPS), cursors[OVERLAYS] = {0}, edges = 0;
+    int64_t *times = draw_ascending(count, 0, 4), *borders[OVERLAYS], edge[2 * OVERLAYS * GAPS];
+    int64_t starts[OVERLAYS][GAPS], ends[OVERLAYS][GAPS];
+    int32_t *row = room_for(count + 1, 4);
+    int8_t *causes = room_for(events, 1);
+    Overlay overlays[OVERLAYS];
+    for (uint64_t i = 0; i < events; i++) causes[i] = (int8_t)draw(9) - 1;
+    for (uint64_t i = 0; i <= count; i++) row[i] = (int32_t)draw(events + 2) - 1;
+    for (int each = 0; each < OVERLAYS; each++) {
+        uint64_t inside = draw(GAPS);
+        borders[each] = draw_ascending(2 * inside, -3, 6);
+        for (uint64_t i = 0; i < 2 * inside; i++) borders[each][i] += (int64_t)i; // no two are the same
+        for (uint64_t i = 0; i < inside; i++) {
+            edge[edges++] = starts[each][i] = borders[each][2 * i], edge[edges++] = ends[each][i] = borders[each][2 * i + 1];
+        }
+        overlays[each] = (Overlay){inside, starts[each], ends[each], 20 + each, draw(2) ? 0 : draw(256)};
+    }
+    sort(edge, edges);
+    Running given = {count, edges, events, OVERLAYS, times, row, edge, causes, overlays, 13};
+    uint64_t total = count + edges;
+    int64_t *made = room_for(total, 8);
+    int32_t *made_row = room_for(total + 1, 4);
+    int8_t *made_cause = room_for(total + 1, 1);
+    schedule_states(&given, cursors, made, made_row, made_cause);
+    for (uint64_t i = 0; i < total; i++) {
+        uint64_t at = 0;
+        while (at < count && times[at] < made[i]) at++;
+        if (i && made[i] == made[i - 1]) continue; // it takes no time
+        expect(i == 0 || made[i] > made[i - 1]);
+        expect(made_row[i] == row[at]);
+        int64_t cause = row[at] < 0 || (uint64_t)row[at] >= events ? 13 : causes[row[at]];
+        for (int each = 0; each < OVERLAYS && i; each++)
+            for (uint64_t each_in = 0; each_in < overlays[each].count; each_in++)
+                if (starts[each][each_in] <= made[i - 1] && made[i] <= ends[each][each_in] &&
+                    !(cause >= 0 && overlays[each].kept >> cause & 1))
+                    cause = 20 + each;
+        expect(made_cause[i] == cause);
+    }
+    for (int each = 0; each < OVERLAYS; each++) free(borders[each]);
+    free(times), free(row), free(causes), free(made), free(made_row), free(made_cause);
+}
+
+// Pauses of slices that may nest, compared with the moments between which nothing begins or ends.
+static void check_silences(void) {
+    enum { LEAST = 6, NAMES = 2 };
+    uint64_t events = draw(GAPS) + 1, count = draw(GAPS);
+    int64_t *start = draw_ascending(events, 0, 9), *duration = room_for(events, 8);
+    int64_t *since = room_for(2 * count, 8), *resume = room_for(2 * count, 8), *open = room_for(count, 8);
+    int32_t *rows = draw_narrow(count, events), *name = room_for(events, 4);
+    uint8_t *polls = draw_flags(NAMES, 4);
+    for (uint64_t i = 0; i < events; i++) duration[i] = (int64_t)draw(40) - 2, name[i] = (int32_t)draw(NAMES + 2) - 1;
+    if (draw(3))
+        for (uint64_t i = 0; i < count; i++) rows[i] = (int32_t)(i < events ? i : events - 1);
+    if (count && !draw(20)) rows[draw(count)] = draw(2) ? -1 : (int32_t)events;
+    Stack given = {count, events, NAMES, rows, start, duration, name, polls, LEAST};
+    int64_t made = schedule_silences(&given, open, since, resume);
+    expect(made >= -1 && made <= 2 * (int64_t)count);
+    int64_t latest = INT64_MIN, first = INT64_MAX, silent = 0, covered = 0;
+    for (uint64_t i = 0; i < count && made >= 0; i++) {
+        if (name[rows[i]] >= 0 && name[rows[i]] < NAMES && polls[name[rows[i]]]) continue;
+        int64_t begin = start[rows[i]], end = begin + (duration[rows[i]] > 0 ? duration[rows[i]] : 0);
+        if (begin < first) first = begin;
+        if (end > latest) latest = end;
+        for (int64_t at = 0; at < made; at++)
+            expect((begin <= since[at] || begin >= resume[at]) && (end <= since[at] || end >= resume[at]));
+    }
+    for (int64_t at = 0; at < made; at++) {
+        expect(resume[at] - since[at] >= LEAST && (at == 0 || since[at] >= resume[at - 1]));
+        covered += resume[at] - since[at];
+    }
+    // Every stretch in which nothing begins or ends is among them, if it is long enough.
+    for (int64_t now = first, last = first; made >= 0 && latest > INT64_MIN && now <= latest; now++)
+        for (uint64_t i = 0; i < count; i++) {
+            int32_t code = name[rows[i]];
+            int64_t begin = start[rows[i]], end = begin + (duration[rows[i]] > 0 ? duration[rows[i]] : 0);
+            if ((code >= 0 && code < NAMES && polls[code]) || (begin != now && end != now)) continue;
+            if (now - last >= LEAST) silent += now - last;
+            last = now;
+        }
+    expect(made < 0 || silent == covered);
+    free(start), free(duration), free(since), free(resume), free(open), free(rows), free(name), free(polls);
+}
+
 int main(int count, char **arguments) {
     if (count != 3) return 2;
     long drawn = atol(arguments[1]), ordered = 0;
@@ -373,6 +459,8 @@ int main(int count, char **arguments) {
         check_idle();
         check_during();
         check_cover();
+        check_states();
+        check_silences();
     }
     printf("%ld drawn, %ld with an order\n", drawn, ordered);
     return 0;

@@ -1,17 +1,20 @@
 // The schedule of a trace: in which order its graph can be computed, when everything happens with other durations, how
-// late it may, which state a thread is in, and what a device idles for. What model/schedule/replay.py,
+// late it may, which state a thread is in, and what a device idles for. What model/schedule/replay.py, unrecorded_waits.py,
 // analyses/critical_path/slack.py, analyses/schedule/causes.py, segments.py and what_if.py say in Python, node by node.
 //
-//     schedule_plan    runs of nodes, each after all that it waits for
-//     schedule_replay  the times of points and the ends of items
-//     schedule_latest  the latest times that what comes later allows
-//     schedule_split   windows cut where a thread's state changes
-//     schedule_idle    gaps of a device cut where what it waits for changes
-//     schedule_during  how much of each step of the host lies in numbered intervals
-//     schedule_cover   how much of each step of the host some slices cover
+//     schedule_plan      runs of nodes, each after all that it waits for
+//     schedule_replay    the times of points and the ends of items
+//     schedule_latest    the latest times that what comes later allows
+//     schedule_split     windows cut where a thread's state changes
+//     schedule_idle      gaps of a device cut where what it waits for changes
+//     schedule_during    how much of each step of the host lies in numbered intervals
+//     schedule_cover     how much of each step of the host some slices cover
+//     schedule_states    which slice a thread is in, and why a device would wait for it
+//     schedule_silences  when nothing of a thread begins or ends for long
 
 #include "bytes.h"
 #include "crash.h"
+#include "states.h"
 
 #if defined(_WIN32)
 #define API __declspec(dllexport)
@@ -19,7 +22,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 3 };
+enum { ABI = 4 };
 
 static const int64_t NEVER = -((int64_t)1 << 60);
 
@@ -478,4 +481,20 @@ API int schedule_cover(const Cover *given, const int32_t *rows, size_t count, Co
     }
     end_reading();
     return good;
+}
+
+// Puts further times among those of a thread, and says of each state which slice it is in and why a device would wait for
+// it. What it makes has room for all times, and for one state more.
+API void schedule_states(const Running *given, uint64_t *cursors, int64_t *times, int32_t *row, int8_t *cause) {
+    begin_reading();
+    list_states(given, cursors, times, row, cause);
+    end_reading();
+}
+
+// What it makes has room for two silences of each slice.
+API int64_t schedule_silences(const Stack *given, int64_t *open, int64_t *since, int64_t *resume) {
+    begin_reading();
+    int64_t made = list_silences(given, open, since, resume);
+    end_reading();
+    return made;
 }

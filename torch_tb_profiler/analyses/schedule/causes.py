@@ -28,7 +28,7 @@ from torch_tb_profiler.model.kinds import (
     event_kinds,
     rows_of_kind,
 )
-from torch_tb_profiler.model.schedule.compiled import schedule_functions
+from torch_tb_profiler.model.schedule.compiled import ThreadSlices, schedule_functions
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, distinct_codes, name_mask
 
@@ -189,10 +189,14 @@ def thread_states(trace: Trace, thread: int) -> ThreadStates:
     causes = slice_causes(trace).take(slices)
     overlays = [(cause, event_intervals(trace, slices[causes == cause])) for cause in _ENCLOSING_CAUSES]
     overlays.append((Cause.PROFILER, _profiler_overhead(trace, thread)))
-    edges = np.concatenate([np.concatenate(inside) for _, inside in overlays])
+    edges = np.sort(np.concatenate([np.concatenate(inside) for _, inside in overlays]), kind="stable")
+    if functions := schedule_functions():
+        kept = {Cause.HOST_COMMUNICATION: _CALLS_IN_COMMUNICATION}
+        within = [(cause, *inside, kept.get(cause, ())) for cause, inside in overlays if len(inside.starts)]
+        slices_in_c = ThreadSlices(times, row, edges, slice_causes(trace), within, Cause.UNRECORDED)
+        return ThreadStates(*functions.states(slices_in_c))
     at = search_sorted(times, edges, "left")
-    order = np.argsort(edges, kind="stable")
-    times, row = np.insert(times, at[order], edges[order]), np.insert(row, at[order], row[at[order]])
+    times, row = np.insert(times, at, edges), np.insert(row, at, row[at])
     cause = np.append(slice_causes(trace), np.int8(Cause.UNRECORDED)).take(row)
     for overlay_cause, inside in overlays:
         if len(inside.starts) == 0:

@@ -19,6 +19,7 @@ from torch_tb_profiler.model.calls.calltree import call_tree, stack_of_thread
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import event_spans
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
+from torch_tb_profiler.model.schedule.compiled import schedule_functions
 from torch_tb_profiler.model.schedule.items import DeviceItems, device_items
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, distinct_codes, name_mask
 
@@ -109,9 +110,14 @@ def find_silences(trace: Trace, thread: int) -> tuple[Int64, Int64]:
 
     They lie in the few long gaps between starts, which ascend; ends are sought in those alone.
     """
-    rows = stack_of_thread(trace, call_tree(trace), thread)
-    names = trace.events.name.take(rows)
-    rows = rows[~name_mask(trace.strings, _POLL.search, names).take(names)]
+    events, rows = trace.events, stack_of_thread(trace, call_tree(trace), thread)
+    names = events.name.take(rows)
+    polls = name_mask(trace.strings, _POLL.search, names)
+    if functions := schedule_functions():
+        found = functions.silences(rows, events.start, events.duration, events.name, polls, MIN_SILENCE_NS)
+        if found is not None:
+            return found
+    rows = rows[~polls.take(names)]
     starts, ends = event_spans(trace, rows)
     if len(rows) == 0:
         return starts, ends

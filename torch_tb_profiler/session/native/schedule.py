@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_enabled
-from torch_tb_profiler.model.schedule.compiled import IdleGaps, ScheduleFunctions, ThreadTimes
+from torch_tb_profiler.model.schedule.compiled import IdleGaps, ScheduleFunctions, ThreadSlices, ThreadTimes
 from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64
 from torch_tb_profiler.session.native.columns import address, as_column
@@ -22,7 +22,7 @@ _SIZE, _POINTER = ctypes.c_size_t, ctypes.c_void_p
 LIBRARY = CompiledLibrary(
     "schedule",
     "schedule",
-    3,
+    4,
     {
         "schedule_abi": (ctypes.c_uint32,),
         "schedule_say_crash": (None, ctypes.c_char_p),
@@ -33,6 +33,8 @@ LIBRARY = CompiledLibrary(
         "schedule_idle": (_SIZE, *[_POINTER] * 8),
         "schedule_during": (None, _POINTER, _SIZE, *[_POINTER] * 3, _SIZE, _POINTER, _SIZE),
         "schedule_cover": (ctypes.c_int, *[_POINTER] * 2, _SIZE, *[_POINTER] * 2),
+        "schedule_states": (None, *[_POINTER] * 5),
+        "schedule_silences": (ctypes.c_int64, *[_POINTER] * 4),
     },
 )
 
@@ -90,6 +92,37 @@ class _Cover(ctypes.Structure):
     )
 
 
+class _Overlay(ctypes.Structure):
+    """`Overlay` of native/states.h."""
+
+    _fields_ = (
+        ("count", ctypes.c_uint64),
+        *((name, ctypes.c_void_p) for name in ("starts", "ends")),
+        ("cause", ctypes.c_int64),
+        ("kept", ctypes.c_uint64),
+    )
+
+
+class _Running(ctypes.Structure):
+    """`Running` of native/states.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_uint64) for name in ("count", "edges", "events", "overlays")),
+        *((name, ctypes.c_void_p) for name in ("times", "row", "edge", "causes", "overlay")),
+        ("unrecorded", ctypes.c_int64),
+    )
+
+
+class _Stack(ctypes.Structure):
+    """`Stack` of native/states.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_uint64) for name in ("count", "events", "names")),
+        *((name, ctypes.c_void_p) for name in ("rows", "start", "duration", "name", "polls")),
+        ("least", ctypes.c_int64),
+    )
+
+
 def load_schedule_functions() -> ScheduleFunctions | None:
     """Return the functions of the library, or None if it is missing or not enabled in this process."""
     library = _open_library() if is_enabled() else None
@@ -104,6 +137,8 @@ def load_schedule_functions() -> ScheduleFunctions | None:
         functions.idle,
         functions.during,
         functions.cover,
+        functions.states,
+        functions.silences,
     )
 
 
@@ -276,6 +311,50 @@ class _Functions:
         room, sums = np.empty(3 * chains, np.int64), np.zeros(len(instants), np.int64)
         arguments = address(rows), len(rows), address(room), address(sums)
         return sums if self._library.schedule_cover(ctypes.byref(cover), *arguments) else None
+
+    def states(self, slices: ThreadSlices) -> tuple[Int64, Int32, Int8]:
+        count, edges = len(slices.times), len(slices.edges)
+        columns = (
+            as_column(slices.times, np.int64, count),
+            as_column(slices.row, np.int32, count + 1),
+            as_column(slices.edges, np.int64, edges),
+            as_column(slices.causes, np.int8, len(slices.causes)),
+        )
+        borders = [
+            [as_column(each, np.int64, len(low)) for each in (low, high)] for _, low, high, _ in slices.overlays
+        ]
+        overlays = (_Overlay * max(len(borders), 1))()
+        for number, ((cause, _, _, kept), inside) in enumerate(zip(slices.overlays, borders, strict=True)):
+            bits = sum(1 << each for each in kept)
+            overlays[number] = _Overlay(len(inside[0]), *map(address, inside), cause, bits)
+        running = _Running(
+            *(count, edges, len(columns[3]), len(borders)),
+            *map(address, columns),
+            ctypes.addressof(overlays),
+            slices.unrecorded,
+        )
+        made = (
+            np.empty(count + edges, np.int64),
+            np.empty(count + edges + 1, np.int32),
+            np.empty(count + edges + 1, np.int8),
+        )
+        cursors = np.zeros(len(borders), np.uint64)
+        self._library.schedule_states(ctypes.byref(running), address(cursors), *map(address, made))
+        return made
+
+    def silences(
+        self, rows: Int32, start: Int64, duration: Int64, name: Int32, polls: Bool, least: int
+    ) -> tuple[Int64, Int64] | None:
+        columns = (
+            as_column(rows, np.int32, len(rows)),
+            *(as_column(each, np.int64, len(start)) for each in (start, duration)),
+            as_column(name, np.int32, len(start)),
+            as_column(polls, np.bool_, len(polls)),
+        )
+        stack = _Stack(len(rows), len(start), len(polls), *map(address, columns), least)
+        room, (since, resume) = np.empty(len(rows), np.int64), np.empty((2, 2 * len(rows)), np.int64)
+        made = self._library.schedule_silences(ctypes.byref(stack), *map(address, (room, since, resume)))
+        return None if made < 0 else (since[:made].copy(), resume[:made].copy())
 
 
 def _chains(graph: Schedule) -> int:
