@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.base.arrays import sums_by_number
+from torch_tb_profiler.base.arrays import distinct, sums_by_number
 from torch_tb_profiler.base.compiled import column_functions
 
 Int64 = npt.NDArray[np.int64]
@@ -24,6 +24,9 @@ class Intervals(NamedTuple):
     starts: Int64
     ends: Int64
 
+
+_FEW_TIMES = 4
+"""A set of more than this many intervals for each time is added up without a column of sums."""
 
 NO_INTERVALS = Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
 
@@ -125,7 +128,11 @@ def covered_time(merged: Intervals, begins: Int64, ends: Int64) -> Int64:
 
     Windows may overlap and come in any order; in one with end <= begin, 0 ns are covered.
     """
-    return covered_time_before(merged, np.maximum(begins, ends)) - covered_time_before(merged, begins)
+    ends = np.maximum(begins, ends)
+    if _FEW_TIMES * len(begins) < len(merged.starts):  # the intervals are then added up once for both
+        before = covered_time_before(merged, np.concatenate((begins, ends)))
+        return before[len(begins) :] - before[: len(begins)]
+    return covered_time_before(merged, ends) - covered_time_before(merged, begins)
 
 
 def covered_time_before(merged: Intervals, times: Int64) -> Int64:
@@ -140,10 +147,16 @@ def _covered_before(merged: Intervals, times: Int64, started: Int64) -> Int64:
     if len(merged.starts) == 0 or len(times) == 0:
         return np.zeros(len(times), np.int64)
     # The last interval that started may end after the time. Before the first one none does.
-    excess = np.concatenate((times.min(keepdims=True), merged.ends))[started]
-    excess -= times
-    np.maximum(excess, 0, out=excess)
-    covered = np.concatenate(([0], np.cumsum(merged.ends - merged.starts)))[started]
+    excess = np.maximum(merged.ends.take(np.maximum(started - 1, 0)) - times, 0)
+    excess[started == 0] = 0
+    if _FEW_TIMES * len(times) < len(merged.starts):
+        # What lies between the places of the times is added up without a column of the sums before each interval.
+        places = distinct(np.append(started, 0))
+        lengths = merged.ends[: places[-1]] - merged.starts[: places[-1]]
+        sums = np.add.reduceat(lengths, places[:-1]) if len(lengths) else NO_INTERVALS.starts
+        covered = np.append(0, np.cumsum(sums)).take(np.searchsorted(places, started))
+    else:
+        covered = np.append(0, np.cumsum(merged.ends - merged.starts)).take(started)
     covered -= excess
     return covered
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.compiled import column_functions
 from torch_tb_profiler.base.intervals import Intervals, merge
-from torch_tb_profiler.base.markers import is_composer_event, is_lightning_mark
+from torch_tb_profiler.base.markers import is_composer_event, is_lightning_mark, is_step
 from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, distinct_codes, name_mask
 from torch_tb_profiler.model.vendors import ascend, gaudi
@@ -185,7 +185,7 @@ def slice_mask(trace: Trace) -> Bool:
 
 def rows_of_kind(trace: Trace, *wanted: Kind) -> npt.NDArray[np.int32]:
     """Return the rows of the slices of these kinds, int32[k], in file order."""
-    return _rows_by_kind(trace)[wanted[0]] if len(wanted) == 1 else _rows_of_kinds(trace, wanted)
+    return _rows_by_kind(trace)[wanted[0]] if len(wanted) == 1 else _rows_of_kinds(trace, tuple(sorted(wanted)))
 
 
 @derived
@@ -206,15 +206,25 @@ def _rows_by_kind(trace: Trace) -> list[npt.NDArray[np.int32]]:
 
 def names_of_kind(trace: Trace, *wanted: Kind) -> set[str]:
     """Return the distinct names of the slices of these kinds."""
-    return {trace.strings[code] for kind in wanted for code in _codes_of_kind(trace, kind).tolist()}
+    return {trace.strings[code] for code in codes_of_kinds(trace, *wanted).tolist()}
+
+
+def codes_of_kinds(trace: Trace, *wanted: Kind) -> npt.NDArray[np.int32]:
+    """Return the codes of the names of the slices of these kinds; one that several kinds have may be there twice."""
+    return np.concatenate([_codes_of_kind(trace, kind) for kind in wanted])
 
 
 def rows_named(trace: Trace, predicate: Callable[[str], object], *wanted: Kind) -> npt.NDArray[np.int32]:
     """Return the rows of the slices of these kinds whose name `predicate` is true of, in file order."""
-    codes = np.concatenate([_codes_of_kind(trace, kind) for kind in wanted])
-    is_named = name_mask(trace.strings, predicate, codes)
+    is_named = name_mask(trace.strings, predicate, codes_of_kinds(trace, *wanted))
     rows = rows_of_kind(trace, *wanted)
     return rows[is_named.take(trace.events.name.take(rows))] if is_named.any() else rows[:0]
+
+
+@derived
+def step_marks(trace: Trace) -> npt.NDArray[np.int32]:
+    """Return the rows of the slices that mark a step (`ProfilerStep#5`), in file order."""
+    return rows_named(trace, is_step, Kind.ANNOTATION, Kind.CPU_OP)
 
 
 @derived

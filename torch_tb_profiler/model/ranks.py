@@ -48,7 +48,8 @@ def split_ranks(trace: Trace) -> dict[int, Trace]:
     events = trace.events
     host = {
         trace.threads[code].pid
-        for code in distinct_codes(events.thread[rows_of_kind(trace, *HOST_KINDS, Kind.TRAINER)])
+        for kind in (*HOST_KINDS, Kind.TRAINER)
+        for code in distinct_codes(events.thread.take(rows_of_kind(trace, kind)))
     }
     device = {
         trace.threads[code].pid for code in distinct_codes(events.thread[rows_of_kind(trace, *DEVICE_KINDS)])

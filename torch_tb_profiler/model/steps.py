@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number, search_sorted
-from torch_tb_profiler.base.markers import is_step, step_number
+from torch_tb_profiler.base.markers import step_number
 from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import (
@@ -25,6 +25,7 @@ from torch_tb_profiler.model.kinds import (
     event_spans,
     rows_named,
     rows_of_kind,
+    step_marks,
 )
 from torch_tb_profiler.model.serving.iterations import ServingIterations, running_before, serving_iterations
 from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, Bool, Float64, Int32, Int64, Trace
@@ -101,7 +102,7 @@ def _iteration_bounds(engine: ServingIterations) -> tuple[Int64, Int64]:
 
 
 def _step_rows(trace: Trace) -> Int32:
-    rows = rows_named(trace, is_step, Kind.ANNOTATION, Kind.CPU_OP)
+    rows = step_marks(trace)
     if len(rows) == 0:
         return rows
     # A second profiler may mark a step again inside it or on another thread; it counts once.

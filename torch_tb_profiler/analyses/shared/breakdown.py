@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, covered_time, union
-from torch_tb_profiler.base.markers import is_data_loading, is_step
+from torch_tb_profiler.base.markers import is_data_loading
 from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
 from torch_tb_profiler.model.communication.events import host_communication_calls, is_communication_kernel
@@ -17,10 +17,12 @@ from torch_tb_profiler.model.kinds import (
     DEVICE_KINDS,
     Kind,
     event_intervals,
+    rows_named,
     rows_of_kind,
+    step_marks,
 )
 from torch_tb_profiler.model.steps import Steps, has_host_events, steps
-from torch_tb_profiler.model.trace import Int64, Trace, name_mask
+from torch_tb_profiler.model.trace import Int64, Trace, rows_mask
 from torch_tb_profiler.model.trainer import trainer_loading
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 
@@ -99,9 +101,8 @@ def role_intervals(trace: Trace) -> dict[str, Intervals]:
     kernels, kernels_missing = rows_of_kind(trace, Kind.KERNEL), missing_kernels_reason(trace) is not None
     communicates = is_communication_kernel(trace)[kernels]
     host = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
-    name = trace.events.name[host]
-    loading = name_mask(trace.strings, is_data_loading)[name]
-    outside = loading | np.isin(host, host_communication_calls(trace)) | name_mask(trace.strings, is_step)[name]
+    loading = rows_named(trace, is_data_loading, Kind.CPU_OP, Kind.ANNOTATION)
+    outside = rows_mask(trace, np.concatenate([loading, step_marks(trace), host_communication_calls(trace)]))
     return {
         "kernel": event_intervals(trace, kernels[~communicates]),
         "memcpy": NO_INTERVALS if kernels_missing else event_intervals(trace, rows_of_kind(trace, Kind.MEMCPY)),
@@ -110,8 +111,8 @@ def role_intervals(trace: Trace) -> dict[str, Intervals]:
             trace, np.concatenate([kernels[communicates], host_communication_calls(trace)])
         ),
         "runtime": event_intervals(trace, rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)),
-        "dataloader": event_intervals(trace, np.concatenate([host[loading], trainer_loading(trace)])),
-        "cpu_exec": event_intervals(trace, host[~outside]),
+        "dataloader": event_intervals(trace, np.concatenate([loading, trainer_loading(trace)])),
+        "cpu_exec": event_intervals(trace, host[~outside.take(host)]),
     }
 
 

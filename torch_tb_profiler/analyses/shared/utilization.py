@@ -10,7 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.format import format_ratio
-from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, merge, total
+from torch_tb_profiler.base.intervals import Intervals, covered_time, covered_time_between, intersect, merge, total
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.communication.events import is_communication_kernel
@@ -112,10 +112,11 @@ def _of_device(trace: Trace, device: DeviceInfo) -> DeviceUtilization:
             )
     else:
         unknown["utilization"] = unknown["computing"] = f"there is no {step_noun(trace)} to measure against"
-    blocks = _mean_sm_efficiency(start, finish, trace.arg_float("blocks per SM", kernels), during)
+    weight = covered_time(during, start, finish)
+    blocks = _mean_sm_efficiency(start, finish, trace.arg_float("blocks per SM", kernels), weight, during)
     if blocks is None:
         unknown["sm_efficiency"] = "the trace has no `blocks per SM` for these kernels"
-    occupancy = _occupancy(start, finish, trace.arg_float("est. achieved occupancy %", kernels), during)
+    occupancy = _occupancy(trace.arg_float("est. achieved occupancy %", kernels), weight)
     if occupancy is None:
         unknown["achieved_occupancy"] = "the trace has no `est. achieved occupancy %` for these kernels"
     cores = core_time(trace, deduplicate_executions(trace, kernels))
@@ -139,13 +140,18 @@ def _of_device(trace: Trace, device: DeviceInfo) -> DeviceUtilization:
     )
 
 
-def _mean_sm_efficiency(start: Int64, finish: Int64, blocks: Float64, during: Intervals) -> float | None:
-    """Return the mean of min(1, sum of blocks per SM) over these times, None if none is recorded."""
-    counted = (blocks > 0) & (covered_time(during, start, finish) > 0)
+def _mean_sm_efficiency(
+    start: Int64, finish: Int64, blocks: Float64, weight: Int64, during: Intervals
+) -> float | None:
+    """Return the mean of min(1, sum of blocks per SM) over these times, None if none is recorded.
+
+    weight  int64[k]  how much of each kernel lies in them
+    """
+    counted = (blocks > 0) & (weight > 0)
     if not counted.any():
         return None
     times, values = sm_efficiency_curve(start[counted], finish[counted], np.minimum(blocks[counted], 1e9))
-    return float((values[:-1] * covered_time(during, times[:-1], times[1:])).sum() / total(during))
+    return float((values[:-1] * covered_time_between(during, times)).sum() / total(during))
 
 
 def sm_efficiency_curve(start: Int64, end: Int64, blocks: Float64) -> tuple[Int64, Float64]:
@@ -153,13 +159,12 @@ def sm_efficiency_curve(start: Int64, end: Int64, blocks: Float64) -> tuple[Int6
     times = np.concatenate([start, end])
     order = np.argsort(times, kind="stable")
     change = np.concatenate([blocks, -blocks])[order]
-    running = np.cumsum(np.concatenate([np.ones(len(start), np.int64), np.full(len(end), -1)])[order])
+    running = np.cumsum(np.where(order < len(start), np.int32(1), np.int32(-1)), dtype=np.int32)
     # Sums of floats leave a remainder where nothing runs.
     return times[order], np.where(running > 0, np.clip(np.cumsum(change), 0, 1), 0.0)
 
 
-def _occupancy(start: Int64, finish: Int64, percent: Float64, during: Intervals) -> float | None:
-    weight = covered_time(during, start, finish)
+def _occupancy(percent: Float64, weight: Int64) -> float | None:
     counted = (percent >= 0) & (weight > 0)
     if not counted.any():
         return None

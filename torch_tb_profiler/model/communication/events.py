@@ -11,8 +11,15 @@ from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
-from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, slice_mask
-from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes, name_mask
+from torch_tb_profiler.model.kinds import (
+    Kind,
+    event_ends,
+    event_kinds,
+    rows_named,
+    rows_of_kind,
+    slice_mask,
+)
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes, name_mask, rows_mask
 from torch_tb_profiler.model.vendors import ascend, gaudi
 
 BACKEND_PREFIX = lazy_regex(r"^(nccl|rccl|gloo|mpi|ucc|hccl|xccl|oneccl|ccl|fake|threaded):", re.IGNORECASE)
@@ -96,23 +103,21 @@ def backend_from_kernel(name: str) -> str:
 @stored
 def is_communication_kernel(trace: Trace) -> Bool:
     """Return bool[n]: device kernels with collective metadata, with such a name, or on a network engine."""
-    kernel = (event_kinds(trace) == Kind.KERNEL) & slice_mask(trace)
-    by_name = _matches(trace, _KERNEL_NAME, kernel)
+    communicates = rows_mask(trace, rows_named(trace, _KERNEL_NAME.search, Kind.KERNEL))
+    communicates[_slices_with_metadata(trace, Kind.KERNEL)] = True
     network = (gaudi.thread_engines(trace) == gaudi.NIC) | (ascend.ascend_roles(trace) == ascend.GROUP)
-    communicates: Bool = by_name | _has_metadata(trace)
     if network.any():
-        communicates |= network[trace.events.thread]
-    communicates &= kernel
+        kernels = rows_of_kind(trace, Kind.KERNEL)
+        communicates[kernels[network[trace.events.thread[kernels]]]] = True
     return communicates
 
 
 @derived
 def is_communication_call(trace: Trace) -> Bool:
     """Return bool[n]: host operators and annotations that are communication operations."""
-    kind = event_kinds(trace)
-    host = ((kind == Kind.CPU_OP) | (kind == Kind.ANNOTATION)) & slice_mask(trace)
-    by_name = _matches(trace, _HOST_NAME, host)
-    communicates: Bool = host & (by_name | _has_metadata(trace))
+    kinds = Kind.CPU_OP, Kind.ANNOTATION
+    communicates = rows_mask(trace, rows_named(trace, _HOST_NAME.search, *kinds))
+    communicates[_slices_with_metadata(trace, *kinds)] = True
     return communicates
 
 
@@ -161,22 +166,12 @@ def _in_host_backend(trace: Trace, calls: Int32) -> Bool:
     return overlaps
 
 
-def _has_metadata(trace: Trace) -> Bool:
+def _slices_with_metadata(trace: Trace, *wanted: Kind) -> Int32:
+    """Return the rows of the slices of these kinds that say which collective they are."""
     column = trace.args.get("Collective name")
-    has_metadata = np.zeros(len(trace), np.bool_)
-    if column is not None and column.kind == "text":
-        moves_data = np.array(
-            [bool(text) and not _MOVES_NO_DATA.search(text) for text in column.dictionary], np.bool_
-        )
-        has_metadata[column.rows] = moves_data[column.values] if len(moves_data) else False
-    return has_metadata
-
-
-def _matches(trace: Trace, pattern: re.Pattern[str], which: Bool) -> Bool:
-    """Return bool[n]: those of the events in `which` whose name matches."""
-    rows = np.flatnonzero(which)
-    names = trace.events.name.take(rows)
-    is_named, matches = name_mask(trace.strings, pattern.search, names), np.zeros(len(trace), np.bool_)
-    if is_named.any():
-        matches[rows[is_named.take(names)]] = True
-    return matches
+    if column is None or column.kind != "text" or not column.dictionary:
+        return np.empty(0, np.int32)
+    moves_data = np.array([bool(text) and not _MOVES_NO_DATA.search(text) for text in column.dictionary], np.bool_)
+    rows = column.rows[moves_data[column.values]]
+    kind = event_kinds(trace)[rows]
+    return rows[np.isin(kind, wanted) & slice_mask(trace)[rows]]

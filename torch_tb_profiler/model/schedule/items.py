@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.arrays import median, quantile, search_sorted
-from torch_tb_profiler.base.memo import stored
+from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.devices import device_ids, stream_ids
-from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.kinds import event_spans
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
 
 NEVER = -(2**60)
@@ -105,25 +105,26 @@ def device_items(trace: Trace) -> DeviceItems:
     the call went on after submitting.
     """
     rows, calls = device_launches(trace)
-    start, finish, shift = trace.events.start, event_ends(trace), clock_shift_ns(trace)
+    (start, finish), shift = event_spans(trace, rows), clock_shift_ns(trace)
     device, stream = device_ids(trace).take(rows), stream_ids(trace).take(rows)
-    call_start = np.where(calls >= 0, start.take(calls), ABSENT)
-    order = np.lexsort((finish.take(rows), call_start, start.take(rows), stream, device))
-    rows, calls, call_start = rows.take(order), calls.take(order), call_start.take(order)
+    linked = calls >= 0
+    call_start, call_end = event_spans(trace, np.where(linked, calls, 0))
+    call_start[~linked] = ABSENT
+    order = np.lexsort((finish, call_start, start, stream, device))
+    rows, calls, linked = rows.take(order), calls.take(order), linked.take(order)
+    call_start, call_end = call_start.take(order), call_end.take(order)[linked]
     device, stream = device.take(order), stream.take(order)
     is_first = np.ones(len(rows), np.bool_)
     is_first[1:] = (device[1:] != device[:-1]) | (stream[1:] != stream[:-1])
     bounds = np.append(np.flatnonzero(is_first), len(rows)).astype(np.int64)
-    begin, end = start.take(rows) + shift, finish.take(rows) + shift
+    begin, end = start.take(order) + shift, finish.take(order) + shift
     previous_end = np.full(len(rows), NEVER)
     previous_end[1:] = np.where(is_first[1:], NEVER, end[:-1])
-    linked = calls >= 0
-    durations = (finish[calls] - start[calls])[linked]
+    durations = call_end - call_start[linked]
     typical = (
         int(np.clip(_typical_duration(durations), *_TYPICAL_CALL_NS)) if linked.any() else _TYPICAL_CALL_NS[0]
     )
     submit_time = np.full(len(rows), ABSENT)
-    call_end = finish[calls[linked]]
     submit = np.minimum(call_end, begin[linked])
     typical_end = np.minimum(call_start[linked] + typical, call_end)
     is_queued = previous_end[linked] >= typical_end
@@ -204,8 +205,11 @@ def typical_latencies(items: DeviceItems) -> StartLatencies:
     return StartLatencies(launch, gap)
 
 
-def earliest_starts(items: DeviceItems, typical: StartLatencies) -> tuple[Int64, Int64]:
+@derived
+def earliest_starts(trace: Trace) -> tuple[Int64, Int64]:
     """Return int64[n] twice: when submission and stream allow each item to start; NEVER where neither is known."""
+    items = device_items(trace)
+    typical = typical_latencies(items)
     linked, follows = items.call >= 0, items.previous_end > NEVER
     launch = np.minimum(items.start - items.submit_time, typical.launch_ns)
     by_launch = np.where(linked, items.submit_time + launch, NEVER)

@@ -29,7 +29,6 @@ from torch_tb_profiler.model.schedule.items import (
     clock_shift_ns,
     device_items,
     earliest_starts,
-    typical_latencies,
 )
 from torch_tb_profiler.model.schedule.stream_waits import LATE_NS, StreamWaits, stream_waits
 from torch_tb_profiler.model.schedule.threads import HandOffs, handoffs, main_thread
@@ -218,7 +217,7 @@ def _schedule_columns(trace: Trace) -> _ScheduleColumns:
     submission = np.full(len(items), NO_CODE, np.int64)
     submission[linked] = places[0]
     step, edges, anchored = _host_graph(points, items, calls, hands, unrecorded, places)
-    weights = _device_weights(items, waits)
+    weights = _device_weights(trace, items, waits)
     return _ScheduleColumns(
         points=points,
         edges=edges,
@@ -346,8 +345,8 @@ class _DeviceWeights(msgspec.Struct, frozen=True):
     residual: Int64
 
 
-def _device_weights(items: DeviceItems, waits: StreamWaits) -> _DeviceWeights:
-    by_launch, by_stream = earliest_starts(items, typical_latencies(items))
+def _device_weights(trace: Trace, items: DeviceItems, waits: StreamWaits) -> _DeviceWeights:
+    by_launch, by_stream = earliest_starts(trace)
     after = items.start[waits.item] - items.end[waits.source]
     wait = np.minimum(after, STREAM_WAKE_NS)
     by_wait, limiting_wait = np.full(len(items), NEVER), np.full(len(items), NO_CODE, np.int64)
@@ -355,8 +354,10 @@ def _device_weights(items: DeviceItems, waits: StreamWaits) -> _DeviceWeights:
     np.maximum.at(by_wait, waits.item, wait_end)
     latest = np.flatnonzero(wait_end == by_wait[waits.item])
     limiting_wait[waits.item[latest][::-1]] = latest[::-1]
-    limits = np.stack([by_launch, by_stream, by_wait])
-    limit, earliest = limits.argmax(axis=0), limits.max(axis=0)
+    earliest = np.maximum(by_launch, by_stream)
+    limit = np.where(by_stream > by_launch, np.int8(StartLimit.STREAM), np.int8(StartLimit.LAUNCH))
+    limit[by_wait > earliest] = StartLimit.WAIT
+    np.maximum(earliest, by_wait, out=earliest)
     unlimited = earliest == NEVER
     limit[unlimited] = StartLimit.NOTHING
     residual = np.where(unlimited, 0, items.start - earliest)
@@ -367,4 +368,4 @@ def _device_weights(items: DeviceItems, waits: StreamWaits) -> _DeviceWeights:
     gap = np.where(items.previous_end > NEVER, by_stream - items.previous_end, 0)
     launch[limit == StartLimit.LAUNCH] += residual[limit == StartLimit.LAUNCH]
     gap[limit == StartLimit.STREAM] += residual[limit == StartLimit.STREAM]
-    return _DeviceWeights(launch, gap, wait, limit.astype(np.int8), limiting_wait, residual)
+    return _DeviceWeights(launch, gap, wait, limit, limiting_wait, residual)

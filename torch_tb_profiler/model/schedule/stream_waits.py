@@ -24,7 +24,6 @@ from torch_tb_profiler.model.schedule.items import (
     earliest_starts,
     last_items_before,
     queue_streams,
-    typical_latencies,
 )
 from torch_tb_profiler.model.schedule.sync_calls import makes_stream_wait, recorded_waits
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int64, Trace, distinct_codes
@@ -59,7 +58,7 @@ def stream_waits(trace: Trace) -> StreamWaits:
     recorded = len(item)
     sends, data = _waits_of_communication(trace, items, item)
     item, source = np.append(item, sends), np.append(source, data)
-    late, cause = _waits_by_time(items, item, source)
+    late, cause = _waits_by_time(trace, items, item, source)
     item, source = np.append(item, late), np.append(source, cause)
     inferred = np.arange(len(item)) >= recorded
     order = np.lexsort((inferred, source, item))
@@ -133,12 +132,12 @@ def _waits_of_communication(trace: Trace, items: DeviceItems, waiting: Int64) ->
     return item[fits], source[fits]
 
 
-def _waits_by_time(items: DeviceItems, item: Int64, source: Int64) -> tuple[Int64, Int64]:
+def _waits_by_time(trace: Trace, items: DeviceItems, item: Int64, source: Int64) -> tuple[Int64, Int64]:
     """Return (items, likely sources) of late starts that launch, stream and the given waits don't explain.
 
     A source is on the same device if one there fits, otherwise on another device of the process.
     """
-    by_launch, by_stream = earliest_starts(items, typical_latencies(items))
+    by_launch, by_stream = earliest_starts(trace)
     known = np.maximum(by_launch, by_stream)
     by_wait = np.full(len(items), NEVER)
     np.maximum.at(by_wait, item, items.end[source] + STREAM_WAKE_NS)

@@ -11,7 +11,7 @@ from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.kinds import Kind, event_kinds, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, distinct_codes, name_mask
+from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, distinct_codes, name_mask, rows_mask
 
 # Names of runtime and driver calls of CUDA, HIP, Level Zero, and MTIA.
 _WAITS_FOR_DEVICE = lazy_regex(
@@ -48,12 +48,14 @@ def makes_stream_wait(trace: Trace) -> Bool:
 
 
 def _is_call_named(trace: Trace, pattern: re.Pattern[str]) -> Bool:
-    named = np.zeros(len(trace), np.bool_)
-    has_name = name_mask(trace.strings, pattern.search, _names_of_calls(trace))
-    if has_name.any():
-        calls = _placed_calls(trace)
-        named[calls[has_name.take(trace.events.name.take(calls))]] = True
-    return named
+    return rows_mask(trace, _calls_named(trace, pattern))
+
+
+@derived
+def _calls_named(trace: Trace, pattern: re.Pattern[str]) -> Int64:
+    """Return the rows of the calls whose name has this pattern."""
+    has_name, calls = name_mask(trace.strings, pattern.search, _names_of_calls(trace)), _placed_calls(trace)
+    return calls[has_name.take(trace.events.name.take(calls))] if has_name.any() else calls[:0]
 
 
 @derived

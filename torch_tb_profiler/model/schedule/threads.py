@@ -17,12 +17,11 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.arrays import search_sorted
-from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.autograd import backward_tasks
-from torch_tb_profiler.model.calls.calltree import call_tree, stack_of_thread
+from torch_tb_profiler.model.calls.calltree import CallTree, call_tree, stack_of_thread
 from torch_tb_profiler.model.calls.links import device_launches
-from torch_tb_profiler.model.kinds import Kind, event_spans, rows_named, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_spans, rows_of_kind, step_marks
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, distinct_codes
 
@@ -38,7 +37,7 @@ def main_thread(trace: Trace) -> int:
     launches most, then the one with most operators.
     """
     events = trace.events
-    markers = rows_named(trace, is_step, Kind.ANNOTATION, Kind.CPU_OP)
+    markers = step_marks(trace)
     if len(markers):
         return _most_common(events.thread[markers])
     calls = device_launches(trace)[1]
@@ -76,13 +75,10 @@ def handoffs(trace: Trace) -> HandOffs:
     main, tree = main_thread(trace), call_tree(trace)
     main_times = np.concatenate(event_spans(trace, stack_of_thread(trace, tree, main)))
     main_times.sort(kind="stable")
-    rows = tree.stacks
-    roots = rows[tree.depth.take(rows) == 0]
     tasks = trace.events.thread[backward_tasks(trace).rows]
     others = distinct_codes(np.concatenate([device_items(trace).thread, tasks])) if len(main_times) else []
-    root_thread = trace.events.thread[roots]
     parts = [
-        _handoffs_with(trace, main, main_times, code, roots[root_thread == code])
+        _handoffs_with(trace, main, main_times, code, _roots_of_thread(trace, tree, code))
         for code in others
         if code != main
     ]
@@ -91,6 +87,12 @@ def handoffs(trace: Trace) -> HandOffs:
         return HandOffs(no_thread, no_thread, no_time, no_time, no_time)
     columns = zip(*map(msgspec.structs.astuple, parts), strict=True)
     return HandOffs(*map(np.concatenate, columns))
+
+
+def _roots_of_thread(trace: Trace, tree: CallTree, thread: int) -> Int32:
+    """Return the rows of a thread's stack that lie in no other slice."""
+    rows = stack_of_thread(trace, tree, thread)
+    return rows[tree.depth.take(rows) == 0]
 
 
 def _handoffs_with(trace: Trace, main: int, main_times: Int64, other: int, roots: Int32) -> HandOffs:

@@ -17,7 +17,7 @@ from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import call_tree, stack_of_thread
 from torch_tb_profiler.model.communication.events import is_communication_kernel
-from torch_tb_profiler.model.kinds import event_spans
+from torch_tb_profiler.model.kinds import HOST_KINDS, codes_of_kinds, event_spans
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
 from torch_tb_profiler.model.schedule.compiled import schedule_functions
 from torch_tb_profiler.model.schedule.items import DeviceItems, device_items
@@ -111,13 +111,12 @@ def find_silences(trace: Trace, thread: int) -> tuple[Int64, Int64]:
     They lie in the few long gaps between starts, which ascend; ends are sought in those alone.
     """
     events, rows = trace.events, stack_of_thread(trace, call_tree(trace), thread)
-    names = events.name.take(rows)
-    polls = name_mask(trace.strings, _POLL.search, names)
+    polls = name_mask(trace.strings, _POLL.search, codes_of_kinds(trace, *HOST_KINDS))
     if functions := schedule_functions():
         found = functions.silences(rows, events.start, events.duration, events.name, polls, MIN_SILENCE_NS)
         if found is not None:
             return found
-    rows = rows[~polls.take(names)]
+    rows = rows[~polls.take(events.name.take(rows))]
     starts, ends = event_spans(trace, rows)
     if len(rows) == 0:
         return starts, ends
