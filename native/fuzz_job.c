@@ -235,6 +235,39 @@ static void check_cells(void) {
     free(rows), free(wanted), free(cells), free(picked), free(seen);
 }
 
+// Entries by code, and rows by name, compared with what each one has.
+static void check_codes(void) {
+    uint64_t count = draw(ENTRIES), room = 0, names = draw(6) + 1, made = 0;
+    uint8_t *code = room_for(count, 1), *counts = draw_flags(count, 3), *wanted = draw_flags(256, 2);
+    uint8_t *marked = draw_flags(names + 1, 2);
+    int32_t *rows = draw_narrow(count, count + !draw(3)), *name = draw_narrow(count, names + 3), *found = room_for(count, 4);
+    int64_t bounds[257];
+    for (uint64_t i = 0; i < count; i++) code[i] = (uint8_t)draw(draw(2) ? 5 : 256), name[i] -= 1;
+    for (uint64_t i = 0; i < count; i++) room += counts[i] && wanted[code[i]];
+    int32_t *selected = room_for(room, 4), *grouped = room_for(count, 4);
+    expect(job_select(code, counts, count, wanted, selected, room) == room);
+    job_group(code, counts, count, grouped, bounds);
+    for (uint64_t i = 0; i < count; i++)
+        if (counts[i] && wanted[code[i]]) expect(selected[made++] == (int32_t)i);
+    expect(bounds[0] == 0);
+    for (uint64_t each = 0; each < 256; each++) {
+        int64_t at = bounds[each];
+        for (uint64_t i = 0; i < count; i++)
+            if (counts[i] && code[i] == each) expect(grouped[at++] == (int32_t)i);
+        expect(at == bounds[each + 1]);
+    }
+    bool known = true;
+    for (uint64_t i = 0; i < count; i++) known = known && rows[i] < (int32_t)count;
+    int64_t listed = job_named(rows, count, name, count, marked, names, found), at = 0;
+    expect((listed >= 0) == known);
+    for (uint64_t i = 0; i < count && known; i++) {
+        int32_t one = name[rows[i]];
+        if (marked[one >= 0 && (uint64_t)one < names ? (uint64_t)one : names]) expect(found[at++] == rows[i]);
+    }
+    expect(!known || at == listed);
+    free(code), free(counts), free(wanted), free(marked), free(rows), free(name), free(found), free(selected), free(grouped);
+}
+
 static void check_spans(void) {
     uint64_t events = draw(ENTRIES), count = draw(ENTRIES), known = 0;
     int64_t *start = draw_times(events), *duration = draw_times(events);
@@ -472,6 +505,7 @@ int main(int count, char **arguments) {
         if (i % 32 == 0) check_windows();
         if (i % 16 == 0) check_totals();
         check_cells();
+        check_codes();
         check_spans();
         check_sets();
         stalled += check_job();

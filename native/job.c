@@ -15,6 +15,9 @@
 //     job_windows   windows numbered by their step and by the kinds that came before in it
 //     job_mark      which codes occur
 //     job_pick      the cells of some rows in a sparse column
+//     job_select    the entries that have one of some codes
+//     job_group     the entries with each code
+//     job_named     the rows whose name is one of some
 //     job_spans     when the events of some rows begin and end
 //     job_merge     the union of intervals
 //     job_combine   the union, intersection or difference of two sets of intervals
@@ -38,7 +41,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 11, LANES = 8 };
+enum { ABI = 12, LANES = 8 };
 
 API uint32_t job_abi(void) { return ABI; }
 
@@ -258,6 +261,56 @@ API void job_pick(
         else memcpy((uint8_t *)picked + i * 8, (const uint8_t *)cells + place * 8, 8);
     }
     end_reading();
+}
+
+// Lists the entries that count and have a wanted code, of which there are no more than `room`, and says how many they are.
+// `wanted` has a flag for each of 256 codes.
+API size_t job_select(
+    const uint8_t *code, const uint8_t *counts, size_t count, const uint8_t *wanted, int32_t *rows, size_t room
+) {
+    size_t made = 0;
+    begin_reading();
+    for (size_t i = 0; i < count && made < room; i++) {
+        rows[made] = (int32_t)i;
+        made += counts[i] & wanted[code[i]]; // flags, and no branch: which entry is wanted can't be foreseen
+    }
+    end_reading();
+    return made;
+}
+
+// Puts the entries that count in order of their code, and says where those of each of 256 codes begin, and the end. There
+// is room for all.
+API void job_group(const uint8_t *code, const uint8_t *counts, size_t count, int32_t *rows, int64_t *bounds) {
+    size_t next[256] = {0}, sum = 0;
+    begin_reading();
+    for (size_t i = 0; i < count; i++) next[code[i]] += counts[i] != 0;
+    for (size_t each = 0; each < 256; each++) {
+        size_t here = next[each];
+        bounds[each] = (int64_t)(next[each] = sum);
+        sum += here;
+    }
+    bounds[256] = (int64_t)sum;
+    for (size_t i = 0; i < count; i++)
+        if (counts[i]) rows[next[code[i]]++] = (int32_t)i;
+    end_reading();
+}
+
+// Lists those of some rows whose name is marked, and says how many they are; -1 if a row is none of the events. The flag
+// after those of the names is that of all other numbers.
+API int64_t job_named(
+    const int32_t *rows, size_t count, const int32_t *name, size_t events, const uint8_t *marked, size_t names,
+    int32_t *found
+) {
+    int64_t made = 0;
+    bool known = true;
+    begin_reading();
+    for (size_t i = 0; i < count && (known = is_among(rows[i], events)); i++) {
+        int32_t code = name[rows[i]];
+        found[made] = rows[i];
+        made += marked[is_among(code, names) ? (size_t)code : names];
+    }
+    end_reading();
+    return known ? made : -1;
 }
 
 // When the events of some rows begin and end; false if a row is none of the events. A duration that is missing or negative

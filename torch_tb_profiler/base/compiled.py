@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+Bool = npt.NDArray[np.bool_]
+Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.integer[Any]]
@@ -37,6 +39,11 @@ class ColumnFunctions(NamedTuple):
     changes   (numbers, ascending values, count) -> how many different values each number has
     mark      (codes, count) -> which of the codes 0..count-1 occur
     pick      (rows that have a cell, their cells, wanted rows, result that it fills where a wanted row has one)
+    select    `kinds.rows_of_kind`: (codes, whether each entry counts, wanted codes, how many entries have one of
+              these) -> the entries that do
+    group     `kinds._rows_by_kind`: (codes, whether each entry counts, number of codes) -> the entries of each
+    named     `kinds.rows_named`: (rows, names, whether each name, and last any other number, is wanted) -> rows,
+              None if one is none of the events
     spans     `kinds.event_spans`: (rows, starts, durations), None if a row is none of the events
     merge     `intervals.merge` of starts and ends, None if the starts don't ascend
     combine   a set of starts and ends, and another -> their union, intersection or difference
@@ -57,8 +64,11 @@ class ColumnFunctions(NamedTuple):
     sums: Callable[[Numbers, Int64, int], Int64]
     first: Callable[[Numbers, int], Int64]
     changes: Callable[[Numbers, Int32, int], Int64]
-    mark: Callable[[Numbers, int], npt.NDArray[np.bool_]]
+    mark: Callable[[Numbers, int], Bool]
     pick: Callable[[Numbers, npt.NDArray[Any], Numbers, npt.NDArray[Any]], None]
+    select: Callable[[Int8, Bool, Sequence[int], int], Int32]
+    group: Callable[[Int8, Bool, int], list[Int32]]
+    named: Callable[[Numbers, Int32, Bool], Int32 | None]
     spans: Callable[[Numbers, Int64, Int64], tuple[Int64, Int64] | None]
     merge: Callable[[Int64, Int64], tuple[Int64, Int64] | None]
     combine: Callable[[Operation, tuple[Int64, Int64], tuple[Int64, Int64]], tuple[Int64, Int64]]

@@ -193,6 +193,9 @@ def _rows_of_kinds(trace: Trace, wanted: tuple[Kind, ...]) -> npt.NDArray[np.int
     parts = [rows for kind in wanted if len(rows := _rows_by_kind(trace)[kind])]
     if len(parts) < 2:
         return parts[0] if parts else np.empty(0, np.int32)
+    count = sum(map(len, parts))
+    if functions := column_functions(count):
+        return functions.select(event_kinds(trace), slice_mask(trace), wanted, count)
     return np.sort(np.concatenate(parts), kind="stable")
 
 
@@ -200,6 +203,8 @@ def _rows_of_kinds(trace: Trace, wanted: tuple[Kind, ...]) -> npt.NDArray[np.int
 def _rows_by_kind(trace: Trace) -> list[npt.NDArray[np.int32]]:
     """Return the rows of each Kind's slices, in file order."""
     kind, is_slice = event_kinds(trace), slice_mask(trace)
+    if functions := column_functions(len(trace)):
+        return functions.group(kind, is_slice, len(Kind))
     # A pass for each kind, of which a trace has few, is faster than sorting by kind.
     return [np.flatnonzero((kind == each.value) & is_slice).astype(np.int32) for each in Kind]
 
@@ -210,15 +215,19 @@ def names_of_kind(trace: Trace, *wanted: Kind) -> set[str]:
 
 
 def codes_of_kinds(trace: Trace, *wanted: Kind) -> npt.NDArray[np.int32]:
-    """Return the codes of the names of the slices of these kinds; one that several kinds have may be there twice."""
+    """Return the codes of the names of the slices of these kinds, once for each kind."""
     return np.concatenate([_codes_of_kind(trace, kind) for kind in wanted])
 
 
 def rows_named(trace: Trace, predicate: Callable[[str], object], *wanted: Kind) -> npt.NDArray[np.int32]:
     """Return the rows of the slices of these kinds whose name `predicate` is true of, in file order."""
     is_named = name_mask(trace.strings, predicate, codes_of_kinds(trace, *wanted))
-    rows = rows_of_kind(trace, *wanted)
-    return rows[is_named.take(trace.events.name.take(rows))] if is_named.any() else rows[:0]
+    rows, names = rows_of_kind(trace, *wanted), trace.events.name
+    if not is_named.any():
+        return rows[:0]
+    functions = column_functions(len(rows))
+    found = None if functions is None else functions.named(rows, names, is_named)
+    return rows[is_named.take(names.take(rows))] if found is None else found
 
 
 @derived

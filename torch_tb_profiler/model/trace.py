@@ -222,6 +222,11 @@ def _cells(column: ArgColumn, rows: Int32 | None) -> tuple[npt.NDArray[Any], npt
     """Return the positions among `rows` (None: all events) that have an argument, and their values."""
     if rows is None:
         return column.rows, column.values
+    if functions := column_functions(len(rows)):
+        cell = np.full(len(rows), NO_CODE, np.int32)
+        functions.pick(column.rows, np.arange(len(column.rows), dtype=np.int32), rows, cell)
+        where = np.flatnonzero(cell >= 0)
+        return where, column.values.take(cell.take(where))
     cell = np.searchsorted(column.rows, rows)
     where = np.flatnonzero(np.take(column.rows, cell, mode="clip") == rows) if len(column.rows) else cell[:0]
     return where, column.values[cell[where]]

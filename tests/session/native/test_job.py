@@ -34,9 +34,20 @@ from torch_tb_profiler.analyses.shared.grouping import count_pairs, dense_codes,
 from torch_tb_profiler.base import intervals
 from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number, search_sorted, sums_by_number
 from torch_tb_profiler.base.compiled import column_functions, use_column_functions
+from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.base.threads import lend_threads
 from torch_tb_profiler.ingest.compiled import ABSENT
-from torch_tb_profiler.model.kinds import event_ends, event_intervals, event_spans
+from torch_tb_profiler.model.kinds import (
+    DEVICE_KINDS,
+    HOST_KINDS,
+    Kind,
+    event_ends,
+    event_intervals,
+    event_spans,
+    rows_named,
+    rows_of_kind,
+    step_marks,
+)
 from torch_tb_profiler.model.trace import ABSENT as ABSENT_TIME
 from torch_tb_profiler.model.trace import NO_CODE, ArgColumn, ArgKind, Events, Int64, Trace, distinct_codes
 from torch_tb_profiler.session.native.job import LIBRARY, JobFunctions, job_functions
@@ -188,6 +199,40 @@ def test_spans_of_events_agree(functions: JobFunctions, rows_beyond: bool) -> No
     assert functions.columns.spans(np.array([LENGTH], np.int32), start, duration) is None
     with pytest.raises(IndexError):
         event_spans(trace, np.full(LENGTH, LENGTH, np.int32))
+
+
+def test_rows_by_kind_and_name_agree(functions: JobFunctions) -> None:
+    """Of categories that are in the file in any order, some without a kind, and of events that are no slices."""
+    rng = np.random.default_rng(7)
+    trace = drawn_events(np.arange(LENGTH), np.full(LENGTH, 1))
+    strings = ["cpu_op", "user_annotation", "kernel", "cuda_runtime", "other", "aten::mm", "ProfilerStep#1"]
+    category, name = (rng.integers(NO_CODE, len(strings), LENGTH).astype(np.int32) for _ in range(2))
+    phase = rng.choice(np.frombuffer(b"XXBiM", np.uint8), LENGTH)
+    names = replace(trace.events, category=category, name=name, phase=phase)
+
+    def results() -> list[list[int]]:
+        other = replace(trace, events=names, strings=strings, _memo=Memo())
+        found = [rows_of_kind(other, kind) for kind in Kind]
+        found += [
+            rows_of_kind(other, *DEVICE_KINDS),
+            rows_of_kind(other, Kind.CPU_OP, Kind.ANNOTATION, Kind.KERNEL),
+        ]
+        found += [step_marks(other), rows_named(other, {"aten::mm", "kernel"}.__contains__, *HOST_KINDS)]
+        assert all(each.dtype == np.int32 for each in found)
+        return [each.tolist() for each in found]
+
+    in_python = results()
+    assert all(in_python[-4:])
+    use_column_functions(functions.columns)
+    assert results() == in_python
+    rows = np.array([LENGTH - 1, LENGTH], np.int32)
+    marked = np.ones(len(strings), np.bool_)
+    assert functions.columns.named(rows, name, marked) is None
+    assert functions.columns.named(-rows, name, marked) is None
+    kinds, counts = np.array([3, 0, 3], np.int8), np.ones(3, np.bool_)
+    assert functions.columns.select(kinds, counts, [3], 1).tolist() == [0]
+    with pytest.raises(ValueError, match="not among the 3"):
+        functions.columns.group(kinds, counts, 3)
 
 
 def drawn_events(start: Int64, duration: Int64) -> Trace:

@@ -25,12 +25,16 @@ from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.nesting import nesting_order, place_on_one_axis
-from torch_tb_profiler.model.kinds import Kind, event_ends, rows_named, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, name_mask, rows_mask
+from torch_tb_profiler.model.kinds import Kind, event_spans, rows_named, rows_of_kind
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, rows_mask
 
 ENGINE_PREFIX = "autograd::engine::evaluate_function: "
 
 ACCUMULATE_SUFFIX = "torch::autograd::AccumulateGrad"
+
+_HASH_BITS = 20
+_HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number without a pattern: products of neighboring times differ in their highest bits."""
 
 _BY_NAME = lazy_regex(r"\w*Backward\d*|\w+::\w*_backward(?:_\w+)?")
 
@@ -67,8 +71,9 @@ def backward_tasks(trace: Trace) -> BackwardTasks:
     links = backward_links(trace)
     engine = rows_named(trace, lambda text: text.startswith(ENGINE_PREFIX), Kind.CPU_OP)
     accumulate = rows_named(trace, lambda text: text.endswith(ACCUMULATE_SUFFIX), Kind.CPU_OP)
-    accumulate = accumulate[rows_mask(trace, engine)[accumulate] | (_engine_around(trace, accumulate, engine) < 0)]
-    around = _engine_around(trace, links.backward, engine)
+    is_engine = rows_mask(trace, engine)
+    accumulate = accumulate[is_engine[accumulate] | (_engine_around(trace, accumulate, is_engine) < 0)]
+    around = _engine_around(trace, links.backward, is_engine)
     forward = np.full(len(trace), NO_CODE, np.int32)
     linked = np.where(around >= 0, around, links.backward)
     forward[linked] = links.forward
@@ -84,14 +89,17 @@ def backward_tasks(trace: Trace) -> BackwardTasks:
 def _outermost_by_name(trace: Trace, tasks: Int32) -> Int32:
     """Return the outermost operators that are backward by name and neither are nor lie in one of `tasks`."""
     named = rows_named(trace, _BY_NAME.fullmatch, Kind.CPU_OP)
-    named = named[~rows_mask(trace, tasks)[named]]
-    around = enclosing_operators(trace)[named]
-    return named[_engine_around(trace, around, np.concatenate([tasks, named])) < 0]
+    is_task = rows_mask(trace, tasks)
+    named = named[~is_task[named]]
+    is_task[named] = True
+    return named[_engine_around(trace, enclosing_operators(trace)[named], is_task) < 0]
 
 
-def _engine_around(trace: Trace, rows: Int32, engine: Int32) -> Int32:
-    """Return the innermost engine operator that is, or is around, each operator, int32[k]; NO_CODE if none."""
-    is_engine = rows_mask(trace, engine)
+def _engine_around(trace: Trace, rows: Int32, is_engine: Bool) -> Int32:
+    """Return the innermost engine operator that is, or is around, each operator, int32[k]; NO_CODE if none.
+
+    is_engine  bool[n]
+    """
     around = enclosing_operators(trace)
     surrounding: Int32 = rows.copy()
     climbing = np.flatnonzero((rows >= 0) & ~is_engine[rows])
@@ -104,8 +112,9 @@ def _engine_around(trace: Trace, rows: Int32, engine: Int32) -> Int32:
 
 def _links_by_flow(trace: Trace) -> BackwardLinks:
     events = trace.events
-    is_backward = name_mask(trace.strings, BACKWARD_FLOWS.__contains__)
-    flows = np.flatnonzero(is_backward.take(events.category))
+    codes = [code for code, text in enumerate(trace.strings) if text in BACKWARD_FLOWS]
+    of_codes = [np.flatnonzero(events.category == code) for code in codes]  # a few codes, quicker than a table
+    flows = np.sort(np.concatenate([np.empty(0, np.int64), *of_codes]), kind="stable")
     flows = flows[(events.start.take(flows) != ABSENT) & (events.id.take(flows) != ABSENT)]
     phase = events.phase.take(flows)
     begins, finishes = flows[phase == ord("s")], flows[phase == ord("f")]
@@ -121,13 +130,13 @@ def _links_by_flow(trace: Trace) -> BackwardLinks:
 
 def _operators_at(trace: Trace, flows: Int64) -> Int32:
     """Return the innermost operator that begins at each flow event on its thread, int32[k]; NO_CODE if none."""
-    operators = rows_of_kind(trace, Kind.CPU_OP)
+    operators = _rows_starting_at(trace, rows_of_kind(trace, Kind.CPU_OP), trace.events.start.take(flows))
     count = len(operators)
     if count == 0:
         return np.full(len(flows), NO_CODE, np.int32)
     rows = np.concatenate([operators, flows])
     start, thread = trace.events.start.take(rows), trace.events.thread.take(rows)
-    finish = np.append(event_ends(trace).take(operators), start[count:])
+    finish = np.append(event_spans(trace, operators)[1], start[count:])
     begin, end = place_on_one_axis(start, finish, thread)
     # In nesting order, the last of those that begin together is the innermost.
     order = nesting_order(begin[:count], end[:count])
@@ -135,6 +144,25 @@ def _operators_at(trace: Trace, flows: Int64) -> Int32:
     position = search_sorted(begins, wanted, "right") - 1
     same = (position >= 0) & (begins[position] == wanted)
     return np.where(same, operators[order[position]], NO_CODE).astype(np.int32)
+
+
+def _rows_starting_at(trace: Trace, rows: Int32, times: Int64) -> Int32:
+    """Return those of `rows` that begin at one of these times, and a few others.
+
+    What follows takes all of them for a sort; here each is looked up in a table by a hash of its start.
+    """
+    starts = trace.events.start.take(rows)
+    is_wanted = np.zeros(1 << _HASH_BITS, np.bool_)
+    is_wanted[_hash(times)] = True
+    return rows[is_wanted.take(_hash(starts))]
+
+
+def _hash(times: Int64) -> Int64:
+    """Return numbers below 2 ** _HASH_BITS, equal for equal times."""
+    numbers = times.astype(np.uint64)
+    numbers *= _HASH_FACTOR
+    numbers >>= np.uint64(64 - _HASH_BITS)
+    return numbers.view(np.int64)
 
 
 def _links_by_sequence_number(trace: Trace) -> BackwardLinks:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from torch_tb_profiler.analyses.distributed.compiled import ReplayFunctions
 from torch_tb_profiler.base.compiled import ColumnFunctions, Numbers, Operation
 from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_allowed, is_enabled
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64
 from torch_tb_profiler.session.native.columns import address, as_column, check_in_range, check_numbers
 
 if TYPE_CHECKING:
@@ -29,13 +30,16 @@ _OPERATIONS: tuple[Operation, ...] = ("union", "intersection", "difference")
 _MIDDLE_VALUES = 5
 """Numbers in `Middle` of native/groups.h."""
 
+_BYTES = 256
+"""How many codes of a byte there are."""
+
 _FIRST_SLOTS = 2**16
 """Slots for windows that are tried first, a power of two."""
 
 LIBRARY = CompiledLibrary(
     "job",
     "job",
-    11,
+    12,
     {
         "job_abi": (ctypes.c_uint32,),
         "job_say_crash": (None, ctypes.c_char_p),
@@ -54,6 +58,9 @@ LIBRARY = CompiledLibrary(
         "job_windows": (ctypes.c_int64, *[_POINTER] * 3, _SIZE, _SIZE, *[_POINTER] * 4, _SIZE, _POINTER, _POINTER),
         "job_mark": (None, _POINTER, _SIZE, _POINTER, _SIZE),
         "job_pick": (None, _POINTER, _POINTER, _SIZE, _SIZE, _POINTER, _SIZE, _POINTER),
+        "job_select": (_SIZE, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE),
+        "job_group": (None, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
+        "job_named": (ctypes.c_int64, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER),
         "job_spans": (ctypes.c_bool, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
         "job_merge": (ctypes.c_int64, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
         "job_combine": (
@@ -102,6 +109,9 @@ def job_functions(anywhere: bool = False) -> JobFunctions | None:
         changes=each.changes,
         mark=each.mark,
         pick=each.pick,
+        select=each.select,
+        group=each.group,
+        named=each.named,
         spans=each.spans,
         merge=each.merge,
         combine=each.combine,
@@ -240,6 +250,27 @@ class _Functions:
         assert picked.flags.c_contiguous and picked.shape == wanted.shape and picked.itemsize in (4, 8)
         places = address(rows), address(cells), len(rows), picked.itemsize
         self._library.job_pick(*places, address(wanted), len(wanted), address(picked))
+
+    def select(self, code: Int8, counts: Bool, wanted: Sequence[int], room: int) -> Int32:
+        code, counts = as_column(code, np.int8, len(code)), as_column(counts, np.bool_, len(code))
+        is_wanted, rows = np.zeros(_BYTES, np.bool_), np.empty(room, np.int32)
+        is_wanted[list(wanted)] = True
+        columns = address(code), address(counts), len(code), address(is_wanted)
+        return rows[: self._library.job_select(*columns, address(rows), room)]
+
+    def group(self, code: Int8, counts: Bool, count: int) -> list[Int32]:
+        code, counts = as_column(code, np.int8, len(code)), as_column(counts, np.bool_, len(code))
+        rows, bounds = np.empty(len(code), np.int32), np.empty(_BYTES + 1, np.int64)
+        self._library.job_group(address(code), address(counts), len(code), address(rows), address(bounds))
+        check_in_range(bool(bounds[count] == bounds[-1]), count)
+        return np.split(rows[: bounds[count]], bounds[1:count])
+
+    def named(self, rows: Numbers, name: Int32, marked: Bool) -> Int32 | None:
+        rows, name = as_column(rows, np.int32, len(rows)), as_column(name, np.int32, len(name))
+        marked, found = as_column(marked, np.bool_, max(len(marked), 1)), np.empty(len(rows), np.int32)
+        columns = address(rows), len(rows), address(name), len(name), address(marked), len(marked) - 1
+        made = self._library.job_named(*columns, address(found))
+        return None if made < 0 else found[:made].copy()
 
     def spans(self, rows: Numbers, start: Int64, duration: Int64) -> tuple[Int64, Int64] | None:
         start, duration = (as_column(each, np.int64, len(start)) for each in (start, duration))
