@@ -235,10 +235,12 @@ def enable_compiled_functions(own_process: bool = False) -> None:
         os.environ.setdefault(*NATIVE_READER)
     from torch_tb_profiler.ingest.kineto.native.nesting import compiled_functions
     from torch_tb_profiler.model.schedule.compiled import use_schedule_functions
-    from torch_tb_profiler.session.native.schedule import load_schedule_functions
+    from torch_tb_profiler.model.schedule.compiled_threads import use_thread_functions
+    from torch_tb_profiler.session.native.schedule import load_schedule_functions, load_thread_functions
 
     use_compiled_functions(compiled_functions())
     use_schedule_functions(load_schedule_functions())
+    use_thread_functions(load_thread_functions())
     enable_job_functions(anywhere=False)
 
 

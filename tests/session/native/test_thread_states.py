@@ -11,19 +11,19 @@ import pytest
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.schedule.causes import Cause, thread_states
 from torch_tb_profiler.ingest.compiled import ABSENT
-from torch_tb_profiler.model.schedule.compiled import ScheduleFunctions, use_schedule_functions
+from torch_tb_profiler.model.schedule.compiled_threads import ThreadFunctions, use_thread_functions
 from torch_tb_profiler.model.schedule.unrecorded_waits import find_silences
-from torch_tb_profiler.session.native.schedule import LIBRARY, load_schedule_functions
+from torch_tb_profiler.session.native.schedule import LIBRARY, load_thread_functions
 
 
 @pytest.fixture
-def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScheduleFunctions]:
+def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadFunctions]:
     monkeypatch.setenv("TORCH_PROFILER_NATIVE", "1")
-    found = load_schedule_functions()
+    found = load_thread_functions()
     if found is None:
         pytest.skip(f"{LIBRARY.file_name} is {ABSENT}")
     yield found
-    use_schedule_functions(None)
+    use_thread_functions(None)
 
 
 NAMES = (
@@ -63,10 +63,10 @@ def states_and_silences(picture: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_states_and_silences_agree(functions: ScheduleFunctions, seed: int) -> None:
+def test_states_and_silences_agree(functions: ThreadFunctions, seed: int) -> None:
     picture = random_slices(seed)
     in_python = states_and_silences(picture)
-    use_schedule_functions(functions)
+    use_thread_functions(functions)
     assert states_and_silences(picture) == in_python
 
 
@@ -78,7 +78,7 @@ def test_random_slices_have_causes_of_all_kinds_and_silences() -> None:
     assert any(column for each in found for _, column in each[3::5])
 
 
-def test_slices_that_do_not_nest_or_are_not_there_have_no_silences(functions: ScheduleFunctions) -> None:
+def test_slices_that_do_not_nest_or_are_not_there_have_no_silences(functions: ThreadFunctions) -> None:
     trace = draw("""
     host  cpu_op        aten::mm          0  100
     host  cuda_runtime  cudaEventQuery  300    5

@@ -28,7 +28,8 @@ from torch_tb_profiler.model.kinds import (
     event_kinds,
     rows_of_kind,
 )
-from torch_tb_profiler.model.schedule.compiled import ThreadSlices, schedule_functions
+from torch_tb_profiler.model.schedule.compiled import schedule_functions
+from torch_tb_profiler.model.schedule.compiled_threads import ThreadSlices, thread_functions
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, distinct_codes, name_mask
 
@@ -190,7 +191,7 @@ def thread_states(trace: Trace, thread: int) -> ThreadStates:
     overlays = [(cause, event_intervals(trace, slices[causes == cause])) for cause in _ENCLOSING_CAUSES]
     overlays.append((Cause.PROFILER, _profiler_overhead(trace, thread)))
     edges = np.sort(np.concatenate([np.concatenate(inside) for _, inside in overlays]), kind="stable")
-    if functions := schedule_functions():
+    if functions := thread_functions():
         kept = {Cause.HOST_COMMUNICATION: _CALLS_IN_COMMUNICATION}
         within = [(cause, *inside, kept.get(cause, ())) for cause, inside in overlays if len(inside.starts)]
         slices_in_c = ThreadSlices(times, row, edges, slice_causes(trace), within, Cause.UNRECORDED)

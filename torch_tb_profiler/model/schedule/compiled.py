@@ -51,26 +51,6 @@ class ThreadTimes(NamedTuple):
     bounds: Int64
 
 
-class ThreadSlices(NamedTuple):
-    """The slices of a thread over time (k times), and what else says why a device would wait for the thread.
-
-    times     int64[k]      ascending
-    row       int32[k + 1]  which slice runs before each time and after the last, NO_CODE for none
-    edges     int64[e]      further times, ascending
-    causes    int8[n]       of the events
-    overlays  (cause, starts, ends, causes that stay) of times with another cause, whose borders are among the
-              edges; a later overlay overrides an earlier one
-    unrecorded  cause of a state without a slice
-    """
-
-    times: Int64
-    row: Int32
-    edges: Int64
-    causes: Int8
-    overlays: Sequence[tuple[int, Int64, Int64, Sequence[int]]]
-    unrecorded: int
-
-
 class ScheduleFunctions(NamedTuple):
     """Functions in C with the results of those in Python.
 
@@ -85,9 +65,6 @@ class ScheduleFunctions(NamedTuple):
             sums), to which it adds, in the row of each number, what lies between each point and the one before
     cover   `what_if.covered_between`: (rows of slices; start, duration and thread of all events; times) -> what
             the slices cover between each time and the one before, None if they don't ascend by start
-    states  `causes.thread_states`: slices -> (times, row, cause)
-    silences  `unrecorded_waits.find_silences`: (rows of a thread's stack; start, duration and name of all events;
-            whether events with a name are left out; the shortest ns) -> (since, resume), None if they don't nest
     """
 
     plan: Callable[[Schedule], Int64 | None]
@@ -99,8 +76,6 @@ class ScheduleFunctions(NamedTuple):
     idle: Callable[[IdleGaps], tuple[Int64, Int64, Int32, Int32, Int32, Int8]]
     during: Callable[[Int64, Int64, Int64, Int32, Int64], None]
     cover: Callable[[Int32, Int64, Int64, Int32, ThreadTimes], Int64 | None]
-    states: Callable[[ThreadSlices], tuple[Int64, Int32, Int8]]
-    silences: Callable[[Int32, Int64, Int64, Int32, Bool, int], tuple[Int64, Int64] | None]
 
 
 _functions: ScheduleFunctions | None = None

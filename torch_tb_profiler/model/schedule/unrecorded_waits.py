@@ -19,7 +19,7 @@ from torch_tb_profiler.model.calls.calltree import call_tree, stack_of_thread
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import HOST_KINDS, codes_of_kinds, event_spans
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
-from torch_tb_profiler.model.schedule.compiled import schedule_functions
+from torch_tb_profiler.model.schedule.compiled_threads import thread_functions
 from torch_tb_profiler.model.schedule.items import DeviceItems, device_items
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, distinct_codes, name_mask
 
@@ -112,7 +112,7 @@ def find_silences(trace: Trace, thread: int) -> tuple[Int64, Int64]:
     """
     events, rows = trace.events, stack_of_thread(trace, call_tree(trace), thread)
     polls = name_mask(trace.strings, _POLL.search, codes_of_kinds(trace, *HOST_KINDS))
-    if functions := schedule_functions():
+    if functions := thread_functions():
         found = functions.silences(rows, events.start, events.duration, events.name, polls, MIN_SILENCE_NS)
         if found is not None:
             return found

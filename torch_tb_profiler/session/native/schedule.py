@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_enabled
-from torch_tb_profiler.model.schedule.compiled import IdleGaps, ScheduleFunctions, ThreadSlices, ThreadTimes
+from torch_tb_profiler.model.schedule.compiled import IdleGaps, ScheduleFunctions, ThreadTimes
+from torch_tb_profiler.model.schedule.compiled_threads import ThreadFunctions, ThreadSlices
 from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64
 from torch_tb_profiler.session.native.columns import address, as_column
@@ -137,9 +138,16 @@ def load_schedule_functions() -> ScheduleFunctions | None:
         functions.idle,
         functions.during,
         functions.cover,
-        functions.states,
-        functions.silences,
     )
+
+
+def load_thread_functions() -> ThreadFunctions | None:
+    """Return the functions of the library for single threads, or None if it is missing or not enabled here."""
+    library = _open_library() if is_enabled() else None
+    if library is None:
+        return None
+    functions = _Functions(library)
+    return ThreadFunctions(functions.states, functions.silences)
 
 
 @cache
