@@ -1,4 +1,4 @@
-"""Functions in C that a session may load for what one thread does over time: the same results, several times as fast."""
+"""Functions in C that a session may load for what one thread does over time, with the results of those in Python."""
 
 from __future__ import annotations
 
