@@ -1,4 +1,4 @@
-"""Functions in C that a session may load for what one thread does over time, with the results of those in Python."""
+"""Functions in C that a session may load for what a thread does over time: same results, several times as fast."""
 
 from __future__ import annotations
 
