@@ -223,10 +223,10 @@ def _cells(column: ArgColumn, rows: Int32 | None) -> tuple[npt.NDArray[Any], npt
     if rows is None:
         return column.rows, column.values
     if functions := column_functions(len(rows)):
-        cell = np.full(len(rows), NO_CODE, np.int32)
-        functions.pick(column.rows, np.arange(len(column.rows), dtype=np.int32), rows, cell)
-        where = np.flatnonzero(cell >= 0)
-        return where, column.values.take(cell.take(where))
+        place = np.full(len(rows), NO_CODE, np.int32)
+        functions.pick(column.rows, np.arange(len(column.rows), dtype=np.int32), rows, place)
+        found = np.flatnonzero(place >= 0)
+        return found, column.values.take(place.take(found))
     cell = np.searchsorted(column.rows, rows)
     where = np.flatnonzero(np.take(column.rows, cell, mode="clip") == rows) if len(column.rows) else cell[:0]
     return where, column.values[cell[where]]

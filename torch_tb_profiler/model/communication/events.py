@@ -173,5 +173,6 @@ def _slices_with_metadata(trace: Trace, *wanted: Kind) -> Int32:
         return np.empty(0, np.int32)
     moves_data = np.array([bool(text) and not _MOVES_NO_DATA.search(text) for text in column.dictionary], np.bool_)
     rows = column.rows[moves_data[column.values]]
-    kind = event_kinds(trace)[rows]
-    return rows[np.isin(kind, wanted) & slice_mask(trace)[rows]]
+    is_slice_of_kind: Bool = np.isin(event_kinds(trace)[rows], wanted) & slice_mask(trace)[rows]
+    found: Int32 = rows[is_slice_of_kind]
+    return found

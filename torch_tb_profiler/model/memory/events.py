@@ -122,7 +122,8 @@ def memory_failures(trace: Trace) -> MemoryRecords:
 def _placed_rows(trace: Trace, name: str) -> Int32:
     """Return the rows of the events of this name that have a time."""
     rows = np.flatnonzero(is_memory_event(trace, name)).astype(np.int32)
-    return rows[trace.events.start.take(rows) != ABSENT]
+    placed: Int32 = rows[trace.events.start.take(rows) != ABSENT]
+    return placed
 
 
 def _records_named(trace: Trace, name: str) -> MemoryRecords:

@@ -92,7 +92,8 @@ def handoffs(trace: Trace) -> HandOffs:
 def _roots_of_thread(trace: Trace, tree: CallTree, thread: int) -> Int32:
     """Return the rows of a thread's stack that lie in no other slice."""
     rows = stack_of_thread(trace, tree, thread)
-    return rows[tree.depth.take(rows) == 0]
+    roots: Int32 = rows[tree.depth.take(rows) == 0]
+    return roots
 
 
 def _handoffs_with(trace: Trace, main: int, main_times: Int64, other: int, roots: Int32) -> HandOffs:

@@ -347,7 +347,7 @@ class _Functions:
             np.empty(count + edges + 1, np.int8),
         )
         cursors = np.zeros(len(borders), np.uint64)
-        self._library.schedule_states(ctypes.byref(running), address(cursors), *map(address, made))
+        self._library.schedule_states(ctypes.byref(running), address(cursors), *(address(each) for each in made))
         return made
 
     def silences(
