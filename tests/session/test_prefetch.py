@@ -23,9 +23,11 @@ from torch_tb_profiler.executors import JobExecutor
 from torch_tb_profiler.session import FileState, Root, Session, jobs
 from torch_tb_profiler.session.answers import Answer
 from torch_tb_profiler.session.answers.answers import Preparation
+from torch_tb_profiler.session.cache import tables
 from torch_tb_profiler.session.cache.entries import encode_json, entry_key
 from torch_tb_profiler.view import TraceView, parse_params
 from torch_tb_profiler.views import find_view
+from torch_tb_profiler.views.operators import build
 
 SLUGS = ("overview", "operators", "kernels", "trace")
 
@@ -293,6 +295,23 @@ def test_the_tables_that_filters_need_are_derived_after_a_cached_answer(
         assert set(trace._memo) == ready, "the first request with each filter derives nothing more"
     else:
         assert not preparing_threads() and session._files._open.get(file, None) is None
+
+
+def test_what_filters_need_of_a_large_trace_is_left_in_the_cache_after_a_cached_answer(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A filter that is sent at once would share the processor with what it doesn't need."""
+    monkeypatch.setattr(tables, "MIN_EVENTS", 0)
+    session, queue, _ = serving
+    prefetch_all(session, queue)
+    session._files._open.keep_only(frozenset())
+    built: list[object] = []
+    view: Any = find_view("operators")
+    build_table = build.operator_table
+    monkeypatch.setattr(build, "operator_table", lambda *asked: built.append(asked[1:]) or build_table(*asked))
+    assert session.view("operators", worker="one").payload
+    until(lambda: built and not preparing_threads())
+    assert len(built) == 1 and view.filters
 
 
 def test_nothing_is_derived_after_an_overview_which_has_no_parameters(serving: Serving) -> None:

@@ -25,7 +25,7 @@ from torch_tb_profiler.analyses.shared.origin_times import OriginTime, origin_ti
 from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.markers import is_step
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import prepared
 from torch_tb_profiler.model.calls.calltree import build_call_tree, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes, family_mask
@@ -203,7 +203,7 @@ def _group_keys(trace: Trace, rows: Int32, group_by: GroupBy) -> list[Int32]:
     return []
 
 
-@derived
+@prepared
 def annotation_around(trace: Trace) -> Int32:
     """Return the row of the innermost user annotation around each event, int32[n]; steps don't count."""
     rows = rows_of_kind(trace, Kind.ANNOTATION)

@@ -16,7 +16,7 @@ from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
+from torch_tb_profiler.model.kinds import Kind, event_kinds, event_lengths
 from torch_tb_profiler.model.origins.compiled import calls_around, compiled_calls
 from torch_tb_profiler.model.origins.origins import ORIGIN_SOURCES, origins
 from torch_tb_profiler.model.origins.replayed_kernels import replayed_kernels
@@ -79,7 +79,7 @@ def coverage(trace: Trace) -> Coverage:
     kernels = found.is_device & (event_kinds(trace)[found.rows] == Kind.KERNEL)
     is_device = bool(found.is_device.any())
     wanted = np.flatnonzero(kernels if is_device else ~found.is_device)
-    duration = (event_ends(trace) - trace.events.start)[found.rows[wanted]]
+    duration = event_lengths(trace, found.rows[wanted])
 
     def time_of(mask: Bool) -> int:
         return int(duration[mask].sum())
@@ -148,7 +148,7 @@ class OriginGroups(msgspec.Struct, frozen=True):
 def origin_groups(trace: Trace) -> OriginGroups:
     """Return all events with an origin in groups: device work, and compiled kernels on the host."""
     found = origins(trace)
-    duration = (event_ends(trace) - trace.events.start)[found.rows]
+    duration = event_lengths(trace, found.rows)
     names = trace.events.name[found.rows]
     if len(names) == 0:
         empty = np.empty(0, np.int64)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import device_ids
-from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, event_spans, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, event_lengths, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace
 from torch_tb_profiler.model.vendors.gaudi import thread_engines
 
@@ -86,9 +86,7 @@ def call_durations(trace: Trace, rows: Int32) -> Int64:
     """Return int64[k] ns: the length of the execution of each kernel in `rows`; other events have their own."""
     if (thread_engines(trace) >= 0).any():
         return engine_executions(trace).length[rows]
-    start, end = event_spans(trace, rows)
-    end -= start
-    return end
+    return event_lengths(trace, rows)
 
 
 def deduplicate_executions(trace: Trace, rows: Int32) -> Int32:

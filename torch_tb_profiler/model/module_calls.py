@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.markers import MODULE_PREFIX
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import derived, prepared
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import (
@@ -94,6 +94,15 @@ def has_module_calls(trace: Trace) -> bool:
 @derived
 def recorded_modules(trace: Trace) -> Modules:
     """Return the module of every event, forward and backward; device events have that of their launch."""
+    if has_module_calls(trace):
+        return _attribute_to_calls(trace)
+    nowhere = np.full(len(trace), NO_CODE, np.int32)
+    forest, none = build_call_tree(trace, module_calls(trace)), np.empty(0, np.int32)
+    return Modules((), (), (), none, none, none, forest, nowhere, np.zeros(len(trace), np.bool_), nowhere)
+
+
+@prepared
+def _attribute_to_calls(trace: Trace) -> Modules:
     places = ModulePlaces()
     forest = build_call_tree(trace, module_calls(trace))
     in_backward = innermost_enclosing(trace, build_call_tree(trace, backward_tasks(trace).rows)) >= 0

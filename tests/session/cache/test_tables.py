@@ -214,6 +214,25 @@ def test_operator_times_are_kept_by_what_prepares_tabs_not_by_who_asks_once(
     assert answers(runs, tmp_path, filters) == derived
 
 
+@pytest.mark.parametrize(
+    ("group_by", "table"),
+    [
+        ("annotation", "torch_tb_profiler.analyses.operators.annotation_around"),
+        ("module", "torch_tb_profiler.model.module_calls._attribute_to_calls"),
+    ],
+)
+def test_modules_and_annotations_are_kept_for_filters_beside_them(
+    runs: Path, tmp_path: Path, writes: Counter[str], group_by: str, table: str
+) -> None:
+    asked = [Ask("operators", "sample_transformer", {"group_by": group_by, "phase": "backward"})]
+    derived = answers(runs, None, asked)
+    assert answers(runs, tmp_path, asked) == derived and table not in writes
+    with open_session(str(runs), settings(tmp_path)) as session:
+        session.build_answers("sample_transformer", None, None)
+    assert writes[table] == 1
+    assert answers(runs, tmp_path, asked) == derived
+
+
 @pytest.mark.parametrize("large", [True, False])
 def test_functions_in_c_answer_what_is_asked_of_large_traces_in_any_process(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool

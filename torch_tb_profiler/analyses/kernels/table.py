@@ -10,6 +10,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import (
     Groups,
+    dense_codes,
     group,
     order_statistics,
     rows_named,
@@ -25,7 +26,7 @@ from torch_tb_profiler.model.devices import copy_directions, device_ids, device_
 from torch_tb_profiler.model.engines import call_durations, deduplicate_executions
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes, family_mask
 from torch_tb_profiler.model.kernels.tensor_cores import TC_UNKNOWN, TC_YES, tensor_core_verdict
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, event_spans, rows_of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_kinds, event_lengths, event_spans, rows_of_kind
 from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.origins.origins import has_indirect_kernels
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace
@@ -167,8 +168,9 @@ def kernel_sums(trace: Trace, table: KernelTable) -> KernelSums:
 def _verdicts(trace: Trace, table: KernelTable) -> list[tuple[int, str]]:
     """Return per group whether it runs on Tensor Cores and why; unknown where its kernels differ."""
     vendor = device_kind(trace)
-    names, which = np.unique(trace.events.name[table.rows], return_inverse=True)
-    each = [tensor_core_verdict(trace.strings[code], vendor) for code in names.tolist()]
+    names = trace.events.name[table.rows]
+    which, _ = dense_codes(names)
+    each = [tensor_core_verdict(trace.strings[code], vendor) for code in distinct_numbers(names)]
     use = np.array([answer for answer, _ in each], np.int32)[which]
     # Shifted, so that an unknown verdict differs from NO_CODE, which marks groups that disagree.
     agreed = shared_codes(table.groups, (use - TC_UNKNOWN).astype(np.int32))
@@ -280,7 +282,7 @@ def stream_times(trace: Trace) -> list[StreamTime]:
     work = rows_of_kind(trace, *DEVICE_KINDS)
     device, stream = device_ids(trace)[work], stream_ids(trace)[work]
     groups = group(device, stream)
-    totals = groups.sums((event_ends(trace) - trace.events.start)[work])
+    totals = groups.sums(event_lengths(trace, work))
     columns = (device[groups.first], stream[groups.first], groups.counts, totals)
     streams = [StreamTime(*each) for each in zip(*(column.tolist() for column in columns), strict=True)]
     named = [each for each in streams if ABSENT not in (each.device, each.stream)]

@@ -28,7 +28,7 @@ from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.devices import device_ids, stream_ids
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, event_lengths, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, name_mask
@@ -82,7 +82,7 @@ def work_sequences(
     """Return the best sequences of two and more items, each with at least MIN_RUNS runs and two per step."""
     work = select_device_work(trace, rows_of_kind(trace, *DEVICE_KINDS), "", device, stream)
     codes, rows = _name_codes(trace, work)
-    duration = (event_ends(trace) - trace.events.start)[rows]
+    duration = event_lengths(trace, rows)
     cost = np.where(rows >= 0, duration, 0)
     before = np.append(0, np.cumsum(cost))
     spans = steps(trace)

@@ -11,7 +11,7 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.kinds import event_ends, event_lengths
 from torch_tb_profiler.model.modules import Modules
 from torch_tb_profiler.model.trace import Int32, Int64, Trace
 
@@ -72,7 +72,7 @@ def threads_with_calls(trace: Trace) -> list[Track]:
 
 def find_longest(trace: Trace, rows: Int32) -> int | None:
     """Return the position of the longest row, the first of equal ones, or None if there are no rows."""
-    return int(np.argmax((event_ends(trace) - trace.events.start)[rows])) if len(rows) else None
+    return int(np.argmax(event_lengths(trace, rows))) if len(rows) else None
 
 
 class ModuleCall(msgspec.Struct, frozen=True):
@@ -94,7 +94,7 @@ def list_module_calls(trace: Trace, model: Modules, place: int, rows: slice) -> 
     if not 0 <= place < len(model.names):
         raise NotFoundError(f"there is no module {place}", hint=f"places: 0 to {len(model.names) - 1}")
     events = model.calls[model.code[model.calls] == place]
-    durations = (event_ends(trace) - trace.events.start)[events]
+    durations = event_lengths(trace, events)
     order = np.lexsort((events, -durations))[rows]
     page = events[order]
     columns = (

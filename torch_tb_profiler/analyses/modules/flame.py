@@ -18,7 +18,7 @@ from torch_tb_profiler.analyses.modules.times import (
 )
 from torch_tb_profiler.model.calls.calltree import CallTree
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.kinds import event_lengths
 from torch_tb_profiler.model.modules import Modules
 from torch_tb_profiler.model.origins.origins import has_indirect_kernels, origin_positions, origins
 from torch_tb_profiler.model.origins.replays import replayed_mask
@@ -128,7 +128,7 @@ def _replayed_operators(trace: Trace, model: Modules) -> list[_ReplayedOperator]
     operator = operator[operator >= 0]
     keys = np.stack([model.code[rows], operator], axis=1)
     distinct, which = np.unique(keys, axis=0, return_inverse=True)
-    durations = (event_ends(trace) - trace.events.start)[rows]
+    durations = event_lengths(trace, rows)
     sums, longest = _sums_and_longest(which.reshape(-1), rows, durations, len(distinct))
     return [
         _ReplayedOperator(found.tables["operator"][int(distinct[i][1])], int(sums[i]), int(longest[i]))
@@ -141,7 +141,7 @@ def _operator_device_times(trace: Trace, model: Modules, tree: CallTree) -> tupl
     """Return direct operators and the device time launched in them, forward."""
     owner = owning_operators(trace, model, tree)
     links = device_links(trace)
-    durations = (event_ends(trace) - trace.events.start)[links.rows]
+    durations = event_lengths(trace, links.rows)
     operator = np.where(links.operator >= 0, owner[links.operator], NO_CODE)
     mask = (operator >= 0) & ~model.backward[links.rows] & (model.code[links.rows] >= 0)
     mask[mask] = model.code[operator[mask]] == model.code[links.rows[mask]]

@@ -19,7 +19,7 @@ import numpy as np
 from torch_tb_profiler.model.calls.calltree import CallTree, build_call_tree
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
-from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_lengths, rows_of_kind
 from torch_tb_profiler.model.modules import Modules
 from torch_tb_profiler.model.origins.replays import replayed_mask
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace
@@ -200,7 +200,7 @@ def device_times_by_family(trace: Trace, model: Modules) -> Int64:
     rows = device_links(trace).rows
     rows = rows[model.code[rows] >= 0]
     times = np.zeros((len(model.names), len(FAMILIES)), np.int64)
-    np.add.at(times, (model.code[rows], family_codes(trace)[rows]), (event_ends(trace) - trace.events.start)[rows])
+    np.add.at(times, (model.code[rows], family_codes(trace)[rows]), event_lengths(trace, rows))
     return times
 
 

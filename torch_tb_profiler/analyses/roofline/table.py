@@ -16,7 +16,7 @@ from torch_tb_profiler.analyses.shared.grouping import Groups, group, input_shap
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import device_ids
 from torch_tb_profiler.model.kernels.families import family_codes
-from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
+from torch_tb_profiler.model.kinds import Kind, event_kinds, event_lengths
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace
 from torch_tb_profiler.model.work.measured import measured_call_work, measured_event_work
@@ -74,7 +74,7 @@ def roofline_table(trace: Trace, group_by: GroupBy, chosen: WorkFilter, custom_p
     work, reach = operator_work(trace), roofline_times(trace, custom_peaks)
     calls = np.flatnonzero(select_calls(trace, reach, chosen))
     lost = select_unlinked(trace, chosen)
-    length = int((event_ends(trace) - trace.events.start)[lost].sum())
+    length = int(event_lengths(trace, lost).sum())
     if group_by in EVENT_GROUPINGS:
         own = work.owners
         wanted = np.zeros(len(own.calls) + 1, np.bool_)
@@ -150,7 +150,7 @@ def items_of_events(trace: Trace, at: Int64, custom_peaks: str) -> WorkItems:
     work, reach = operator_work(trace), roofline_times(trace, custom_peaks)
     call = work.owners.call[at].astype(np.int64)
     rows = work.owners.events[at]
-    length = (event_ends(trace) - trace.events.start)[rows]
+    length = event_lengths(trace, rows)
     of_flops, of_bytes = (shares[at] for shares in _event_shares(trace))
     # The last cell answers for what no operator launched.
     flops, moved, compute, memory = (
@@ -199,7 +199,7 @@ def _event_shares(trace: Trace) -> tuple[Float64, Float64]:
     own = work_owners(trace)
     owned = own.call >= 0
     rows = own.events[owned]
-    length = (event_ends(trace) - trace.events.start)[rows]
+    length = event_lengths(trace, rows)
     shares = np.ones(len(own.events))
     shares[owned] = _shares(event_kinds(trace)[rows] == Kind.KERNEL, own.call[owned], length, len(own.calls))
     counted, calls = measured_event_work(trace), measured_call_work(trace)

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import Groups, group
-from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.kinds import event_lengths
 from torch_tb_profiler.model.origins.origins import (
     CAPTURE,
     COMPILE_RECORD,
@@ -46,7 +46,7 @@ def origin_times(trace: Trace, rows: Int32) -> list[OriginTime]:
     position = position[position >= 0]
     if len(position) == 0:
         return []
-    duration = (event_ends(trace) - trace.events.start)[found.rows[position]]
+    duration = event_lengths(trace, found.rows[position])
     keys = (found.operator, found.modules, found.lines, found.how, found.reason)
     groups = group(*(column[position] for column in keys))
     ns, by_time = groups.sums(duration), np.lexsort((duration, groups.which))

@@ -126,8 +126,10 @@ class Preparation:
                 if view.columns is not None and view.first is not None:
                     self._files.restore_columns(file, part, view, trace)
                     view.build(trace, view.first(trace)[0])
+            # What long filters need is in the store, if there is one, and is read on request within milliseconds.
+            stored = trace._memo.store is not None
             for view in filterable:
-                for params in (view.params(), *view.filters):
+                for params in (view.params(), *(() if stored else view.filters)):
                     view.build(trace, params)
         except Exception:  # a request for it will return the error
             logger.exception("%s: preparing %s failed", file.uri, slug)

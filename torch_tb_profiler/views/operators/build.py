@@ -311,7 +311,7 @@ TAB = Tab(
         OperatorsPayload,
         build,
         cached="on_request",
-        filters=(OperatorsParams(phase="backward"), OperatorsParams("module")),
+        filters=(OperatorsParams(phase="backward"), OperatorsParams("module"), OperatorsParams("annotation")),
         answers="Operators by name, shape or module: how often they ran, how long on the host and the device.",
     ),
     operators_reason,
