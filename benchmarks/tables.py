@@ -30,7 +30,7 @@ from torch_tb_profiler.views.idle.launches import (
     SequencesParams,
     build_bandwidth,
     build_launches,
-    build_queue,
+    build_queues,
     build_sequences,
 )
 from torch_tb_profiler.views.idle.payload import IdleParams
@@ -62,7 +62,7 @@ def questions(trace: Trace) -> dict[str, Callable[[], Any]]:
         callables[f"idle time by {by}"] = lambda by=by: idle.build(trace, IdleParams(by))
     callables["idle time, flame graph"] = lambda: build_flame(trace, IdleParams())
     callables["launches"] = lambda: build_launches(trace, LaunchesParams())
-    callables["queue length"] = lambda: build_queue(trace, DeviceWorkCurveParams())
+    callables["queue length"] = lambda: build_queues(trace, DeviceWorkCurveParams())
     callables["bandwidth"] = lambda: build_bandwidth(trace, DeviceWorkCurveParams())
     callables["sequences"] = lambda: build_sequences(trace, SequencesParams())
     callables["critical path"] = lambda: critical_path.build(trace, CriticalPathParams())

@@ -15,9 +15,9 @@ M = TypeVar("M", bound="Memoized")
 
 
 class TableStore(Protocol):
-    """Keeps the tables of one trace for other processes.
+    """A store of the tables of one trace, which other processes read, too.
 
-    prepares  this process prepares what others ask for, so that it keeps tables that are `prepared`, too
+    prepares  this process prepares what others ask for, so that it saves tables that are `prepared`, too
     """
 
     @property
@@ -28,14 +28,14 @@ class TableStore(Protocol):
         ...
 
     def save(self, name: str, table: object) -> None:
-        """Keep a table; a failure costs only time."""
+        """Save a table; a failure only costs time."""
         ...
 
 
 class Memo(dict[Hashable, Any]):
     """A cache of tables by name and arguments. It stays in its process: a pickled copy is empty.
 
-    store  where tables are kept that are `stored`, None if nowhere
+    store  where tables that are `stored` are saved, None if nowhere
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ def derived(function: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M,
 
 
 def stored(function: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, P], T]:
-    """Cache a table like `derived`, and keep it in the store of the trace's memo, if it has one.
+    """Cache a table like `derived`, and save it in the store of the trace's memo, if it has one.
 
         @stored
         def device_items(trace: Trace) -> DeviceItems: ...

@@ -39,7 +39,7 @@ def write_trace(trace: Trace, sink: Sink) -> None:
         "origin_records": msgspec.to_builtins(trace.origin_records),
         "snapshot": None if trace.snapshot is None else msgspec.to_builtins(trace.snapshot.facts),
     }
-    columns = ((name, _encoded(values)) for name, values in _trace_columns(trace))
+    columns = ((name, _encode_texts(values)) for name, values in _trace_columns(trace))
     write_arrow_file(sink, columns, {"trace": json.dumps(header)})
 
 
@@ -97,7 +97,7 @@ def _read_snapshot(columns: _Columns, facts: Mapping[str, Any]) -> RecordedSnaps
 
 def write_columns(columns: Mapping[str, npt.NDArray[Any] | Sequence[str]], sink: Sink) -> None:
     """Write named arrays and texts; OSError if that fails."""
-    write_arrow_file(sink, ((name, _encoded(values)) for name, values in columns.items()), {})
+    write_arrow_file(sink, ((name, _encode_texts(values)) for name, values in columns.items()), {})
 
 
 def read_columns_file(content: Any) -> dict[str, npt.NDArray[Any]]:
@@ -123,6 +123,6 @@ def _trace_columns(trace: Trace) -> Iterator[tuple[str, Any]]:
         yield _SNAPSHOT_TEXTS, trace.snapshot.texts
 
 
-def _encoded(values: Any) -> npt.NDArray[Any] | EncodedTexts:
-    """Return numbers as they are, and texts in UTF-8."""
+def _encode_texts(values: Any) -> npt.NDArray[Any] | EncodedTexts:
+    """Return texts in UTF-8, and numbers as they are."""
     return values if isinstance(values, np.ndarray) else encode_all(values, "replace")

@@ -79,7 +79,7 @@ class Cache:
         def write(path: str) -> None:
             from torch_tb_profiler.cache.arrow import write_trace
 
-            with _writing(path, entry) as sink:
+            with _write_checksummed(path, entry) as sink:
                 write_trace(trace, sink)
 
         return self._save(entry, write)
@@ -91,7 +91,7 @@ class Cache:
         def write(path: str) -> None:
             from torch_tb_profiler.cache.arrow import write_columns
 
-            with _writing(path, entry) as sink:
+            with _write_checksummed(path, entry) as sink:
                 write_columns(columns, sink)
 
         return self._save(entry, write)
@@ -103,7 +103,7 @@ class Cache:
         def write(path: str) -> None:
             from torch_tb_profiler.cache.tables import write_table
 
-            with _writing(path, entry) as sink:
+            with _write_checksummed(path, entry) as sink:
                 write_table(table, sink)
 
         return self._save(entry, write)
@@ -139,7 +139,7 @@ class Cache:
     def remove_trace(self, key: str) -> None:
         """Remove a trace that is no longer needed, if it is there."""
         name = _trace_name(key)
-        if self.enabled and (self._folder.path / name).is_file():
+        if self._is_here(name):
             self._remove(name)
 
     def load_columns(self, key: str, name: str) -> dict[str, npt.NDArray[Any]] | None:
@@ -178,7 +178,7 @@ class Cache:
     def fetch_reduced(self, key: str, name: str) -> None:
         """Copy the reduction of a trace from the shared store, if it is there and not yet here."""
         entry = _reduced_name(key, name)
-        if self.enabled and not (self._folder.path / entry).is_file():
+        if self.enabled and not self._is_here(entry):
             self._fetch(entry)
 
     def fetch_json(self, key: str, name: str) -> None:
@@ -188,11 +188,11 @@ class Cache:
 
     def has_json(self, key: str, name: str) -> bool:
         """Return whether this machine holds a small result of a key."""
-        return self.enabled and (self._folder.path / _json_name(key, name)).is_file()
+        return self._is_here(_json_name(key, name))
 
     def has_reduced(self, key: str, name: str) -> bool:
         """Return whether the reduction of a trace is on this machine."""
-        return self.enabled and (self._folder.path / _reduced_name(key, name)).is_file()
+        return self._is_here(_reduced_name(key, name))
 
     def has_trace(self, key: str) -> bool:
         """Return whether this machine or the shared store holds the trace of a key."""
@@ -205,8 +205,15 @@ class Cache:
             logger.warning("%s: %s", error.where, error)
             return False
 
+    def _is_here(self, name: str) -> bool:
+        """Return whether the local folder has an entry, which it may lose at any time."""
+        return self.enabled and (self._folder.path / name).is_file()
+
     def _save_bytes(self, name: str, content: bytes) -> bool:
-        return self._save(name, lambda path: _write_bytes(path, append_checksum(content, name)))
+        def write(path: str) -> None:
+            Path(path).write_bytes(append_checksum(content, name))
+
+        return self._save(name, write)
 
     def _save(self, name: str, write: Callable[[str], None]) -> bool:
         if not self.enabled or not self._folder.save(name, write):
@@ -285,6 +292,12 @@ def _table_name(key: str, name: str) -> str:
     return f"{key}.{name}.table"
 
 
+def _read_bytes(path: Path) -> bytes:
+    """Return the bytes of a small file; `path.read_bytes` asks the system four times more."""
+    with open(path, "rb", buffering=0) as file:
+        return file.readall()
+
+
 def _map_entry(path: Path) -> memoryview:
     """Return the memory-mapped content of an entry; DamagedError if its checksum doesn't match."""
     with open(path, "rb", buffering=0) as file:
@@ -303,12 +316,6 @@ class DamagedError(ValueError):
 def append_checksum(content: bytes, name: str) -> bytes:
     """Return the content of the entry `name` followed by its checksum."""
     return content + _CHECKSUM.pack(_CHECKSUM_MARK, isal_zlib.crc32(content, _start_checksum(name)))
-
-
-def _read_bytes(path: Path) -> bytes:
-    """Return the bytes of a small file; `path.read_bytes` asks the system four times more."""
-    with open(path, "rb", buffering=0) as file:
-        return file.readall()
 
 
 def checked_length(entry: Any, name: str) -> int:
@@ -348,10 +355,6 @@ def _check_file(file: Any, name: str) -> int:
     return length
 
 
-def _write_bytes(path: str, content: bytes) -> None:
-    Path(path).write_bytes(content)
-
-
 class _ChecksummedFile:
     """A file that is written forward, and the checksum of what it got so far."""
 
@@ -365,7 +368,7 @@ class _ChecksummedFile:
 
 
 @contextmanager
-def _writing(path: str, name: str) -> Iterator[_ChecksummedFile]:
+def _write_checksummed(path: str, name: str) -> Iterator[_ChecksummedFile]:
     """Write the entry `name` inside the `with` block; its checksum follows. OSError if that fails."""
     with open(path, "wb") as file:
         sink = _ChecksummedFile(file, _start_checksum(name))

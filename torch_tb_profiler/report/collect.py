@@ -80,14 +80,14 @@ def collect(session: Session, first: Names, base: Names | None, budget: int) -> 
     contents.left_out += _list_omissions(session, first)
     collector = _Collector(session, contents)
     contents.recordings += [first, base] if base else [first]
-    diff = collector.diff(first, base)
+    diff = collector.add_diff(first, base)
     compared = base if diff is None else _names(diff["base"])
-    collector.listings([*contents.recordings, *([compared] if compared else [])])
-    collector.tabs(first)
+    collector.add_listings([*contents.recordings, *([compared] if compared else [])])
+    collector.add_tabs(first)
     if diff is not None and compared is not None:
-        collector.parts(first, one_click_parts("diff", diff["payload"]), _base_parameters(compared))
+        collector.add_parts(first, one_click_parts("diff", diff["payload"]), _base_parameters(compared))
     if base:
-        collector.tabs(base)
+        collector.add_tabs(base)
     return contents
 
 
@@ -115,15 +115,15 @@ class _Collector:
         self._session = session
         self._contents = contents
 
-    def diff(self, names: Names, base: Names | None) -> Any:
+    def add_diff(self, names: Names, base: Names | None) -> Any:
         """Add the diff, also under the parameters that the page sends without a base; return its answer."""
-        answer = self._ask(names, PartRequest("diff", _base_parameters(base)))
+        answer = self._add_view(names, PartRequest("diff", _base_parameters(base)))
         if answer is not None:
             params = {**_name_parameters(names), **_base_parameters(_names(answer["base"]))}
             self._contents.add_alias("view/diff", _name_parameters(names) if base else params)
         return answer
 
-    def listings(self, recordings: Sequence[Names]) -> None:
+    def add_listings(self, recordings: Sequence[Names]) -> None:
         """Add the lists of runs, workers, spans and views that the page requests, limited to these recordings."""
         runs = routes.get_runs(self._session, Query(None, None, None, {}))
         by_name = {run.name: run for run in runs.runs}
@@ -147,34 +147,33 @@ class _Collector:
                 "views", _name_parameters(names), routes.get_views(self._session, Query(*names, {}))
             )
 
-    def tabs(self, names: Names) -> None:
+    def add_tabs(self, names: Names) -> None:
         """Add all tabs of a trace, the parts they draw at first, the timeline, and the parts one click away."""
-        answers = {slug: self._ask(names, PartRequest(slug, {})) for slug in SLUGS if slug != "diff"}
+        answers = {slug: self._add_view(names, PartRequest(slug, {})) for slug in SLUGS if slug != "diff"}
         payloads = {slug: answer["payload"] for slug, answer in answers.items() if answer is not None}
         for slug, payload in payloads.items():
-            self.parts(names, initial_parts(slug, payload))
+            self.add_parts(names, initial_parts(slug, payload))
         if "overview" not in payloads:
-            self._ask(
-                names, PartRequest("overview/preview", {})
-            )  # the page's first request: says why there is none
+            # The page's first request, whose answer says why there is none.
+            self._add_view(names, PartRequest("overview/preview", {}))
         files = _memory_files(self._session, names) if "memory" in payloads else []
         for number in files[:1]:
-            self._memory_file(names, number)
+            self._add_memory_file(names, number)
         if files and self._is_snapshot(names):
-            self._ask(names, PartRequest("memory/ranks", {}))
+            self._add_view(names, PartRequest("memory/ranks", {}))
         if "trace" in payloads:
-            self._timeline(names, payloads["trace"])
+            self._add_timeline(names, payloads["trace"])
         for slug, payload in payloads.items():
-            self.parts(names, one_click_parts(slug, payload))
+            self.add_parts(names, one_click_parts(slug, payload))
         for number in files[1:]:
-            self._memory_file(names, number)
+            self._add_memory_file(names, number)
 
-    def _memory_file(self, names: Names, number: int) -> None:
+    def _add_memory_file(self, names: Names, number: int) -> None:
         """Add a memory file of the run; of a snapshot also its segments, and what is in use at its moments."""
         file = self._session.catalog.run(names[0]).memory_files[number]
-        answer = self._ask(names, memory_file_part(number, file.kind))
+        answer = self._add_view(names, memory_file_part(number, file.kind))
         if answer is not None and file.kind == "snapshot":
-            self.parts(names, snapshot_parts(number, answer["payload"]))
+            self.add_parts(names, snapshot_parts(number, answer["payload"]))
 
     def _is_snapshot(self, names: Names) -> bool:
         """Return whether a recording is a snapshot, one of several workers."""
@@ -182,11 +181,12 @@ class _Collector:
         own = self._session.find(*names).file.path
         return len(self._session.workers(run)) > 1 and own in {each.file.path for each in run.memory_files}
 
-    def parts(self, names: Names, parts: Iterable[PartRequest], more: Mapping[str, str] | None = None) -> None:
+    def add_parts(self, names: Names, parts: Iterable[PartRequest], more: Mapping[str, str] | None = None) -> None:
+        """Add parts of views, each requested with `more` parameters, too."""
         for slug, params in parts:
-            self._ask(names, PartRequest(slug, {**(more or {}), **params}))
+            self._add_view(names, PartRequest(slug, {**(more or {}), **params}))
 
-    def _timeline(self, names: Names, payload: Any) -> None:
+    def _add_timeline(self, names: Names, payload: Any) -> None:
         """Add the entire timeline at the finest width that fits.
 
         The page requests it by window, and without a color for the overview strip.
@@ -196,7 +196,7 @@ class _Collector:
         for slug in ("trace/tile", "trace/blame", "trace/counters"):
             color = {"color": "class"} if slug == "trace/tile" else {}
             for width in TILE_WIDTHS:
-                body = self._body(names, PartRequest(slug, {**window, "width": str(width), **color}))
+                body = self._request_body(names, PartRequest(slug, {**window, "width": str(width), **color}))
                 if self._contents.add(f"view/{slug}", {**_name_parameters(names), **color}, body):
                     break
             else:
@@ -210,9 +210,9 @@ class _Collector:
                     "may be drawn as one box."
                 )
 
-    def _ask(self, names: Names, part: PartRequest) -> Any:
+    def _add_view(self, names: Names, part: PartRequest) -> Any:
         """Add the answer of a view, or its error; return the decoded answer, or None for an error."""
-        body = self._body(names, part)
+        body = self._request_body(names, part)
         path, params = f"view/{part.slug}", {**_name_parameters(names), **part.params}
         if isinstance(find_view(part.slug), RunView | DumpsView):
             del params["worker"]
@@ -221,7 +221,8 @@ class _Collector:
             self._contents.left_out.append(f"{part.slug}{shown and f' ({shown})'}: too large for the report.")
         return None if isinstance(body, bodies.ErrorBody) else msgspec.json.decode(msgspec.json.encode(body))
 
-    def _body(self, names: Names, part: PartRequest) -> Any:
+    def _request_body(self, names: Names, part: PartRequest) -> Any:
+        """Return the body of the answer of a view, or that of its error."""
         try:
             return routes.answer_body(self._session.view(part.slug, *names, part.params, wait=True))
         except ProfilerError as error:

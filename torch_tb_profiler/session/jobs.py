@@ -169,12 +169,9 @@ def prefetch_answers(request: LoadRequest, part: int | None, slug: str, cache_di
     key, name = entry_key(request.id, request.catalog), result_name(slug, part)
     if cache.load_json(key, name) is not None:
         return
-    enable_compiled_functions()
-    file_trace = open_cached(cache, key, request.catalog)
-    if file_trace is None:
+    trace = _open_cached_part(request, part, cache, key, prepares=True)
+    if trace is None:
         return
-    trace = file_trace if part is None else split_trace(file_trace)[part]
-    use_table_cache(trace, cache, key, part, prepares=True)
     view = find_view(slug)
     assert isinstance(view, TraceView)
     with without_gc():
@@ -192,6 +189,22 @@ def prefetch_answers(request: LoadRequest, part: int | None, slug: str, cache_di
     if trace._memo.store is not None:
         # The next view reads what both need from the cache; the rest would add up to more than the file's columns.
         trace._memo.clear()
+
+
+def _open_cached_part(
+    request: LoadRequest, part: int | None, cache: Cache, key: str, prepares: bool = False
+) -> Trace | None:
+    """Return a part of a cached trace, whose tables are cached as well, or None if the trace is gone.
+
+    prepares  as for `use_table_cache`
+    """
+    enable_compiled_functions()
+    file_trace = open_cached(cache, key, request.catalog)
+    if file_trace is None:
+        return None
+    trace = file_trace if part is None else split_trace(file_trace)[part]
+    use_table_cache(trace, cache, key, part, prepares=prepares)
+    return trace
 
 
 def open_cached(cache: Cache, key: str, catalog: HardwareCatalog) -> Trace | None:
@@ -214,12 +227,9 @@ def prefetch_reductions(
     mains = [main for tab in tabs for main in tab.reductions_on_load]
     if all(cache.has_reduced(key, result_name(main.cache_name, part)) for main in mains):
         return
-    enable_compiled_functions()
-    file_trace = open_cached(cache, key, request.catalog)
-    if file_trace is None:
+    trace = _open_cached_part(request, part, cache, key)
+    if trace is None:
         return
-    trace = file_trace if part is None else split_trace(file_trace)[part]
-    use_table_cache(trace, cache, key, part)
     with without_gc():
         for tab in tabs:
             for name, content in _reductions(tab, trace, part).items():

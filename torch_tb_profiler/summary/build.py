@@ -26,7 +26,7 @@ from torch_tb_profiler.summary.payload import (
     Top,
 )
 from torch_tb_profiler.summary.snapshots import summarize_snapshots
-from torch_tb_profiler.summary.source import SummarySource
+from torch_tb_profiler.summary.source import SummarySource, collect_answers
 from torch_tb_profiler.views._shared.text import first_sentence, plain, text
 from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
 from torch_tb_profiler.views.hangs.payload import HangsPayload
@@ -43,10 +43,10 @@ MAX_NOTES = 6
 TOP_ROWS = 5
 """Rows of a table of top operators, kernels or modules."""
 
-Table = Literal["operators", "replayed", "kernels", "modules"]
+TopTable = Literal["operators", "replayed", "kernels", "modules"]
 
 
-class _Answers:
+class _AnswerCollector:
     """Collects the answers of the workers, and per view the first reason why no worker has one."""
 
     def __init__(self, source: SummarySource) -> None:
@@ -54,14 +54,10 @@ class _Answers:
         self.reasons: dict[str, str] = {}
 
     def collect(self, slug: str, workers: Sequence[str]) -> dict[str, Any]:
-        answers = {}
-        for worker in workers:
-            try:
-                answers[worker] = self._source.answer(slug, worker)
-            except ProfilerError as error:
-                self.reasons.setdefault(slug, error.message)
-        if answers:
-            self.reasons.pop(slug, None)
+        """Return the answers of a view by worker."""
+        answers, errors = collect_answers(self._source, slug, workers)
+        if errors and not answers:
+            self.reasons[slug] = next(iter(errors.values())).message
         return answers
 
 
@@ -71,14 +67,14 @@ def summarize(source: SummarySource) -> Summary:
     if hang is not None and not source.workers:
         return _summarize_dumps(source, hang)
     try:
-        overviews, unreadable = _overviews(source)
+        overviews, unreadable = _collect_overviews(source)
     except ProfilerError:
         of_snapshots = summarize_snapshots(source)
         if of_snapshots is None:
             raise
         return of_snapshots
     read = list(overviews)
-    answers = _Answers(source)
+    answers = _AnswerCollector(source)
     job: DistributedPayload | None = answers.collect("distributed", read[:1]).get(read[0])
     rank_overviews = answers.collect("overview/ranks", read) if job is not None else {}
     advised: dict[str, Overview] = {**overviews, **rank_overviews}
@@ -160,18 +156,12 @@ def _hang_sentences(hang: HangsPayload | None) -> list[str]:
     return [sentence for words in (hang.headline, hang.explanation) if (sentence := plain(words))]
 
 
-def _overviews(source: SummarySource) -> tuple[dict[str, Overview], dict[str, ProfilerError]]:
-    """Return (worker -> its overview, worker -> the error why it has none)."""
-    overviews: dict[str, Overview] = {}
-    failed: dict[str, ProfilerError] = {}
-    for worker in source.workers:
-        try:
-            overviews[worker] = source.answer("overview", worker)
-        except ProfilerError as error:
-            failed[worker] = error
+def _collect_overviews(source: SummarySource) -> tuple[dict[str, Overview], dict[str, ProfilerError]]:
+    """Return (worker -> its overview, worker -> the error why it has none). Raises an error if all have none."""
+    overviews, errors = collect_answers(source, "overview", source.workers)
     if not overviews:
-        raise next(iter(failed.values()))
-    return overviews, failed
+        raise next(iter(errors.values()))
+    return overviews, errors
 
 
 def _headline(
@@ -268,7 +258,7 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def top_rows(table: Table, answers: Mapping[str, Any]) -> list[Top]:
+def top_rows(table: TopTable, answers: Mapping[str, Any]) -> list[Top]:
     """Return the rows with the most device self time, or host time if no row has any; summed over workers."""
     rows = [row for payload in answers.values() for row in _table_rows(table, payload)]
     of_device = any(device for *_, device, _ in rows)
@@ -282,7 +272,7 @@ def top_rows(table: Table, answers: Mapping[str, Any]) -> list[Top]:
     return [Top(shown, calls, time, time / total if total else None) for shown, calls, time in top if time]
 
 
-def _table_rows(table: Table, payload: Any) -> Iterator[tuple[str, str, int | None, int, int]]:
+def _table_rows(table: TopTable, payload: Any) -> Iterator[tuple[str, str, int | None, int, int]]:
     """Yield (name, displayed name, calls if they are known, device self time, host self time) per row; ns."""
     if table == "operators":
         for row in payload.rows:

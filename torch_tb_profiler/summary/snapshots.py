@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.summary.payload import VERSION, Health, Memory, Summary, SummaryAdvice
-from torch_tb_profiler.summary.source import SummarySource
+from torch_tb_profiler.summary.source import SummarySource, collect_answers
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.memory.snapshot.payload import MemorySnapshot
 
@@ -16,13 +15,8 @@ _NO_TRACE = "the run has memory snapshots only; record a trace with `torch.profi
 
 def summarize_snapshots(source: SummarySource) -> Summary | None:
     """Summarize the snapshots of a run, the one that ran out of memory first; None if it has none."""
-    snapshots: dict[str, MemorySnapshot] = {}
-    unreadable: dict[str, ProfilerError] = {}
-    for worker in source.workers:
-        try:
-            snapshots[worker] = source.answer("memory/snapshot", worker)
-        except ProfilerError as error:
-            unreadable[worker] = error
+    snapshots: dict[str, MemorySnapshot]
+    snapshots, unreadable = collect_answers(source, "memory/snapshot", source.workers)
     if not snapshots:
         return None
     worker = max(snapshots, key=lambda name: _urgency(snapshots[name]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.views.hangs.payload import HangsPayload
 
 
@@ -25,3 +26,17 @@ class SummarySource(Protocol):
     def answer(self, slug: str, worker: str) -> Any:
         """Return the payload of a view; raise ProfilerError if it has nothing to show or can't be read."""
         ...
+
+
+def collect_answers(
+    source: SummarySource, slug: str, workers: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, ProfilerError]]:
+    """Return the answers of a view by worker, and by worker the errors of those that have none."""
+    answers: dict[str, Any] = {}
+    errors: dict[str, ProfilerError] = {}
+    for worker in workers:
+        try:
+            answers[worker] = source.answer(slug, worker)
+        except ProfilerError as error:
+            errors[worker] = error
+    return answers, errors

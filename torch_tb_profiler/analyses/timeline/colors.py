@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
 from torch_tb_profiler.base.markers import is_data_loading, is_step
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import is_communication_call, is_communication_kernel
@@ -26,19 +27,7 @@ SliceColor = Literal["class", "family", "name", "process_group", "module"]
 _MAX_CODE = 0xFFFF
 """Largest color code: tiles hold them as uint16."""
 
-CLASSES = (
-    "kernel",
-    "memcpy",
-    "memset",
-    "communication",
-    "runtime",
-    "dataloader",
-    "cpu_exec",
-    "other",
-    "annotation",
-    "python",
-    "sync",
-)
+CLASSES = (*CATEGORIES, "annotation", "python", "sync")
 """The eight categories of the overview, then those that only the timeline distinguishes."""
 
 _CLASS_OF_KIND = {

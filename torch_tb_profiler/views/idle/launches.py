@@ -187,6 +187,7 @@ class SequencesPayload(msgspec.Struct, frozen=True):
 
 
 def build_launches(trace: Trace, params: LaunchesParams) -> LaunchesPayload:
+    """Build the table of launch APIs."""
     work = _device_work(trace, params)
     calls = launch_calls(trace, work)
     table = api_calls(trace, calls, params.slow_call_ns, params.long_delay_ns)
@@ -211,7 +212,8 @@ def build_launches(trace: Trace, params: LaunchesParams) -> LaunchesPayload:
     return LaunchesPayload(rows, unlinked, blocked, blocked_ns, params.slow_call_ns, params.long_delay_ns)
 
 
-def build_queue(trace: Trace, params: DeviceWorkCurveParams) -> QueuesPayload:
+def build_queues(trace: Trace, params: DeviceWorkCurveParams) -> QueuesPayload:
+    """Build the curves of the longest queues."""
     queues = stream_queues(trace, _device_work(trace, params))
     edges = time_bucket_edges([queue.times for queue in queues], params.points)
     rows = [
@@ -230,6 +232,7 @@ def build_queue(trace: Trace, params: DeviceWorkCurveParams) -> QueuesPayload:
 
 
 def build_bandwidth(trace: Trace, params: DeviceWorkCurveParams) -> BandwidthPayload:
+    """Build the table of copies by direction, with their curves."""
     work = _device_work(trace, params)
     edges = time_bucket_edges([trace.events.start[work], event_ends(trace)[work]], params.points)
     rows = []
@@ -252,6 +255,7 @@ def build_bandwidth(trace: Trace, params: DeviceWorkCurveParams) -> BandwidthPay
 
 
 def build_sequences(trace: Trace, params: SequencesParams) -> SequencesPayload:
+    """Build the sequences of work that repeat, and what capturing or fusing them saves."""
     found = work_sequences(trace, params.device, params.stream)
     capture_savings = graph_capture_savings(trace, found.sequences)
     rows = []
@@ -300,7 +304,7 @@ LAUNCH_VIEWS = (
         "Queue length",
         DeviceWorkCurveParams,
         QueuesPayload,
-        build_queue,
+        build_queues,
         answers="How many launches wait in the queue of each stream.",
     ),
     TraceView(

@@ -10,6 +10,7 @@ import { DataTable } from '../../widgets/table/DataTable';
 import splitCss from '../../widgets/table/Split.module.css';
 import { causeColor } from '../../base/causes';
 import { useStepWords } from '../../state/steps';
+import { StreamFilter } from '../_shared/filters';
 import { Gaps } from './Gaps';
 import css from './Panels.module.css';
 import { notDrainedText, onTimeline, perStep, type CauseRow } from './select';
@@ -85,17 +86,11 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: CauseRow
                 onChange={device => setParams({ device, stream: '', select: '' })}
               />
             )}
-            {streams.length > 1 && (
-              <Select
-                label="Stream"
-                value={params.stream ?? ''}
-                options={[
-                  ['', 'all'],
-                  ...streams.map(({ stream }) => [String(stream), String(stream)] as const),
-                ]}
-                onChange={stream => setParams({ stream, select: '' })}
-              />
-            )}
+            <StreamFilter
+              streams={streams}
+              value={params.stream}
+              onChange={stream => setParams({ stream, select: '' })}
+            />
           </>
         }
         empty={

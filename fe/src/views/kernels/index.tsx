@@ -18,6 +18,7 @@ import { Engines } from './Engines';
 import { MemoryOperations } from './MemoryOperations';
 import { kernelNoun, filterByCores, originText, kernelKey, totalText } from './select';
 import { NameCell } from './NameCell';
+import { StepFilter, StreamFilter, withAll } from '../_shared/filters';
 import { useSelectableRows } from '../_shared/rows/useSelectableRows';
 import { speedColumns } from '../_shared/speed';
 import splitCss from '../../widgets/table/Split.module.css';
@@ -168,7 +169,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
                 <Select
                   label="Family"
                   value={params.family ?? ''}
-                  options={[['', 'all'], ...payload.families.map(({ family }) => [family, family] as const)]}
+                  options={withAll(payload.families.map(({ family }) => family))}
                   onChange={family => setParams({ family, select: '' })}
                 />
               )}
@@ -180,14 +181,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
                   onChange={origin => setParams({ origin, select: '' })}
                 />
               )}
-              {payload.steps.length > 1 && (
-                <Select
-                  label="Step"
-                  value={params.step ?? ''}
-                  options={[['', 'all'], ...payload.steps.map(step => [step, step] as const)]}
-                  onChange={step => setParams({ step })}
-                />
-              )}
+              <StepFilter steps={payload.steps} value={params.step} onChange={step => setParams({ step })} />
               {devices.length > 1 && (
                 <Select
                   label="Device"
@@ -199,17 +193,11 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
                   onChange={device => setParams({ device, stream: '' })}
                 />
               )}
-              {streams.length > 1 && (
-                <Select
-                  label="Stream"
-                  value={params.stream ?? ''}
-                  options={[
-                    ['', 'all'],
-                    ...streams.map(({ stream }) => [String(stream), String(stream)] as const),
-                  ]}
-                  onChange={stream => setParams({ stream })}
-                />
-              )}
+              <StreamFilter
+                streams={streams}
+                value={params.stream}
+                onChange={stream => setParams({ stream })}
+              />
               {filtered.length > 0 && (
                 <Button
                   look="text"

@@ -16,6 +16,7 @@ import { DataTable } from '../../widgets/table/DataTable';
 import { OperatorDetail } from './OperatorDetail';
 import { ReplayedOperators } from './ReplayedOperators';
 import { hasDevice, operatorKey, totalsText } from './select';
+import { StepFilter, withAll } from '../_shared/filters';
 import { useSelectableRows } from '../_shared/rows/useSelectableRows';
 import { speedColumns } from '../_shared/speed';
 import splitCss from '../../widgets/table/Split.module.css';
@@ -35,11 +36,6 @@ const TOPS = [
   ['0', 'hidden'],
 ] as const;
 
-const withAll = (names: readonly string[]) => [
-  ['', 'all'] as const,
-  ...names.map(name => [name, name] as const),
-];
-
 export default function OperatorsView({ payload, crumb }: { payload: OperatorsPayload; crumb: string }) {
   const { selection } = useSelection();
   const { params } = selection;
@@ -52,14 +48,7 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
   const filtered = ['step', 'thread', 'phase', 'kernel', 'family'].filter(name => params[name]);
   const filters = (
     <>
-      {payload.steps.length > 1 && (
-        <Select
-          label="Step"
-          value={params.step ?? ''}
-          options={withAll(payload.steps)}
-          onChange={step => setParams({ step })}
-        />
-      )}
+      <StepFilter steps={payload.steps} value={params.step} onChange={step => setParams({ step })} />
       {payload.threads.length > 1 && (
         <Select
           label="Thread"

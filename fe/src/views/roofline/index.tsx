@@ -21,6 +21,7 @@ import { RooflineDetail } from './RooflineDetail';
 import css from './index.module.css';
 import { Peaks } from './Peaks';
 import { useCachedPeaks } from './useCachedPeaks';
+import { StepFilter } from '../_shared/filters';
 import { useSelectableRows } from '../_shared/rows/useSelectableRows';
 import { BOUND_COLORS, type Bound } from '../_shared/speed';
 import { rooflineKey } from './select';
@@ -108,14 +109,7 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
                 options={GROUPS}
                 onChange={group_by => setParams({ group_by, select: '' })}
               />
-              {payload.steps.length > 1 && (
-                <Select
-                  label="Step"
-                  value={params.step ?? ''}
-                  options={[['', 'all'], ...payload.steps.map(step => [step, step] as const)]}
-                  onChange={step => setParams({ step })}
-                />
-              )}
+              <StepFilter steps={payload.steps} value={params.step} onChange={step => setParams({ step })} />
               {filtered && (
                 <Button look="text" onClick={() => setParams({ step: '', device: '' })}>
                   Clear filters
