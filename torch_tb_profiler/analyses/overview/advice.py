@@ -88,21 +88,27 @@ def advice(trace: Trace) -> tuple[Advice, ...]:
         return ()
     has_device_work = len(rows_of_kind(trace, *DEVICE_KINDS)) > 0
     findings = [*_measured_findings(trace), *_find_all(trace, _KERNEL_RULES if has_device_work else ())]
-    return _worthwhile_advice(trace, findings, estimate_gains(trace, findings))
+    least = MIN_GAIN_SHARE * _typical_step_ns(trace)
+    return _worthwhile_advice(trace, findings, estimate_gains(trace, findings, _measured_gains(trace), least))
 
 
 def measured_advice(trace: Trace) -> tuple[Advice, ...]:
     """Return the advice of rules that read events alone, by measured time: nothing is replayed."""
     if no_advice_reason(trace) is not None:
         return ()
-    findings = _measured_findings(trace)
-    return _worthwhile_advice(trace, findings, measure_gains(trace, findings))
+    return _worthwhile_advice(trace, _measured_findings(trace), _measured_gains(trace))
 
 
 @derived
 def _measured_findings(trace: Trace) -> tuple[Finding, ...]:
     """Return what the rules find that read events alone; the first page and the whole Overview need them."""
     return tuple(_find_all(trace, _RULES))
+
+
+@derived
+def _measured_gains(trace: Trace) -> tuple[Gain, ...]:
+    """Return the measured gains of `_measured_findings`."""
+    return tuple(measure_gains(trace, _measured_findings(trace)))
 
 
 def _find_all(trace: Trace, rules: Sequence[Callable[[Trace], Iterator[Finding]]]) -> list[Finding]:

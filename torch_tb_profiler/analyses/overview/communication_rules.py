@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.overview.finding import Finding, job_kind
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group, kernel_size_codes, positions_by_value
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds, typical_bounds
-from torch_tb_profiler.base.arrays import distinct, median, search_sorted
+from torch_tb_profiler.base.arrays import distinct_numbers, median, search_sorted
 from torch_tb_profiler.base.format import format_bytes
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, union
 from torch_tb_profiler.base.memo import derived
@@ -20,7 +20,7 @@ from torch_tb_profiler.model.communication.collectives import Collectives, Timin
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import device_ids
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
-from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_intervals, event_spans, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64, Trace
 
 MIN_BANDWIDTH = 4
@@ -222,17 +222,27 @@ def find_contention(trace: Trace) -> Iterator[Finding]:
     Only what runs on the same device is compared, as another one may be slower, or have other work of that size.
     """
     rows = rows_of_kind(trace, Kind.KERNEL)
-    rows = rows[~is_communication_kernel(trace)[rows]]
-    start, end, device = trace.events.start[rows], event_ends(trace)[rows], device_ids(trace)[rows]
-    length, beside = end - start, np.zeros(len(rows), np.int64)
-    for number in distinct(device).tolist():
-        mine = device == number
-        beside[mine] = covered_time(_collective_times(trace, number), start[mine], end[mine])
-    if not beside.any():
+    rows = rows[~is_communication_kernel(trace).take(rows)]
+    (start, end), device = event_spans(trace, rows), device_ids(trace).take(rows)
+    beside = np.zeros(len(rows), np.int64)
+    for number in distinct_numbers(device):
+        times = _collective_times(trace, number)
+        if len(times.starts):
+            mine = np.flatnonzero(device == number)
+            beside[mine] = covered_time(times, start[mine], end[mine])
+    is_during = 2 * beside >= end - start
+    # What is compared is of names that often run beside collectives, which few do.
+    names = trace.events.name.take(rows)
+    is_often = np.bincount(names[is_during] + 1, minlength=len(trace.strings) + 1) >= MIN_COMPARED_CALLS
+    often = np.flatnonzero(is_often[names + 1]) if beside.any() else np.empty(0, np.int64)
+    if len(often) == 0:
         return
+    names, is_during = names[often], is_during[often]
+    rows, start, end, device, beside = (each[often] for each in (rows, start, end, device, beside))
+    length = end - start
     grid, shape = kernel_size_codes(trace, rows)
-    kernels = group(trace.events.name[rows].astype(np.int64), device.astype(np.int64), grid, shape)
-    is_alone, is_during = beside == 0, 2 * beside >= length
+    kernels = group(names.astype(np.int64), device.astype(np.int64), grid, shape)
+    is_alone = beside == 0
     compared = kernels.counts >= 2 * MIN_COMPARED_CALLS
     compared &= ((grid != NO_CODE) | (shape != NO_CODE))[kernels.first]
     for mask in (is_alone, is_during):
@@ -268,5 +278,5 @@ def find_contention(trace: Trace) -> Iterator[Finding]:
 
 def _collective_times(trace: Trace, device: int) -> Intervals:
     kernels = rows_of_kind(trace, Kind.KERNEL)
-    kernels = kernels[device_ids(trace)[kernels] == device]
-    return event_intervals(trace, kernels[is_communication_kernel(trace)[kernels]])
+    kernels = kernels[is_communication_kernel(trace).take(kernels)]
+    return event_intervals(trace, kernels[device_ids(trace).take(kernels) == device])

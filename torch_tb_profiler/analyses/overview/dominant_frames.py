@@ -15,10 +15,18 @@ from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect,
 from torch_tb_profiler.base.markers import is_anonymous_frame, is_training_mark
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
-from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_intervals, event_spans, rows_of_kind
+from torch_tb_profiler.model.kinds import (
+    HOST_KINDS,
+    Kind,
+    event_intervals,
+    event_kinds,
+    event_spans,
+    rows_of_kind,
+    slice_mask,
+)
 from torch_tb_profiler.model.schedule.threads import main_thread
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, distinct_codes, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct_codes, name_mask
 
 MAX_STRETCHES = 200
 """Stretches that are looked into, the longest ones."""
@@ -57,7 +65,7 @@ def _deepest_slices(trace: Trace, stretches: Intervals) -> Iterator[tuple[int, i
     longest = np.argsort(-lengths, kind="stable")[:MAX_STRETCHES]
     if len(longest) == 0:
         return
-    rows = _launching_slices(trace, HOST_KINDS, int(lengths[longest].min()))
+    rows = _long_launching_slices(trace, HOST_KINDS, (int(lengths[longest].min()) + 1) // 2)
     start, finish = event_spans(trace, rows)
     for i in longest.tolist():
         begin, end = int(stretches.starts[i]), int(stretches.ends[i])
@@ -67,25 +75,40 @@ def _deepest_slices(trace: Trace, stretches: Intervals) -> Iterator[tuple[int, i
             yield i, int(rows[candidates[np.argmin((finish - start)[candidates])]])
 
 
-def _launching_slices(trace: Trace, kinds: Sequence[Kind], length: int) -> Int32:
-    """Return slices of half this length on threads that launch, without loop marks and unnamed frames."""
-    rows = rows_of_kind(trace, *kinds)
+def _long_launching_slices(trace: Trace, kinds: Sequence[Kind], least: int) -> Int32:
+    """Return slices of `least` ns or more on threads that launch, without loop marks and unnamed frames."""
+    rows = np.flatnonzero(trace.events.duration >= least).astype(np.int32)  # few, so that all else is asked of few
+    rows = rows[np.isin(event_kinds(trace).take(rows), kinds) & slice_mask(trace).take(rows)]
+    return _launching_slices(trace, rows)
+
+
+def _launching_slices(trace: Trace, rows: Int32) -> Int32:
+    """Return those of these slices that are on threads that launch, without loop marks and unnamed frames."""
     names = trace.events.name.take(rows)
-    is_named = name_mask(trace.strings, _names_code, names).take(names)
-    rows = rows[is_named & (2 * trace.events.duration.take(rows) >= length)]
-    _, launch = device_launches(trace)
-    launching = np.zeros(len(trace.threads) + 1, np.bool_)  # the last cell is that of NO_CODE
-    launching[distinct_codes(trace.events.thread[launch[launch >= 0]])] = True
+    rows = rows[name_mask(trace.strings, _names_code, names).take(names)]
+    launching = _launching_threads(trace)
     return rows[launching.take(trace.events.thread.take(rows))] if launching.any() else rows
+
+
+@derived
+def _launching_threads(trace: Trace) -> Bool:
+    """Return which threads launch device work, bool[threads + 1]; the last cell is that of NO_CODE."""
+    _, launch = device_launches(trace)
+    launching = np.zeros(len(trace.threads) + 1, np.bool_)
+    launching[distinct_codes(trace.events.thread[launch[launch >= 0]])] = True
+    return launching
 
 
 def _names_code(text: str) -> bool:
     return not (is_training_mark(text) or is_anonymous_frame(text))
 
 
-def slices_without_launches(trace: Trace) -> Int32:
-    """Return operators, annotations and functions of threads that launch, no call of which launches anything."""
-    rows = _launching_slices(trace, (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON), 0)
+def slices_without_launches(trace: Trace, least: float) -> Int32:
+    """Return operators, annotations and functions of threads that launch, no call of which launches anything.
+
+    least  those of names with less time than that are left out, in ns, which are most; inner calls count, too
+    """
+    rows = _launching_slices(trace, _rows_of_long_names(trace, least))
     calls = device_launches(trace)[1]
     calls = calls[calls >= 0]
     call_start, call_thread = trace.events.start.take(calls), trace.events.thread.take(calls)
@@ -99,6 +122,20 @@ def slices_without_launches(trace: Trace) -> Int32:
         launches[names.take(of_thread[next_launch < finish.take(of_thread)])] = True
     found: Int32 = rows[~launches.take(names)]
     return found
+
+
+def _rows_of_long_names(trace: Trace, least: float) -> Int32:
+    """Return operators, annotations and functions, in file order, whose names have `least` ns or more in all."""
+    kinds, count = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON), len(trace.strings) + 1
+    rows_of_kinds = [rows_of_kind(trace, kind) for kind in kinds]
+    codes = [trace.events.name.take(rows) for rows in rows_of_kinds]
+    times = np.zeros(count)
+    for rows, code in zip(rows_of_kinds, codes, strict=True):
+        # NO_CODE, which is no name, is the first cell.
+        times += np.bincount(code + 1, np.maximum(trace.events.duration.take(rows), 0), minlength=count)
+    is_long = np.append(times[1:] >= least, False)
+    found = [rows[is_long.take(code)] for rows, code in zip(rows_of_kinds, codes, strict=True)]
+    return np.sort(np.concatenate(found))
 
 
 @derived

@@ -66,7 +66,6 @@ from torch_tb_profiler.base.intervals import (
     Intervals,
     covered_time,
     intersect,
-    merge,
     subtract,
     total,
     union,
@@ -83,13 +82,25 @@ from torch_tb_profiler.model.trace import Bool, Float64, Int32, Trace, name_mask
 MIN_BLOCKING_NS = 20_000
 """A runtime call that lasts longer while the device works is waiting for it: it blocks, or the queue is full."""
 
+_SHORTENED_WORK = frozenset(
+    {
+        *("mixed_precision", "layout_conversion", "slow_products", "unfused_attention", "elementwise_chains"),
+        *("pinned_copies", "exposed_copies", "contention"),
+    }
+)
+"""Rules whose advice shortens the device work that they find; some of it saves time of the host, too."""
+
 COPYING_OPERATORS = frozenset({"aten::to", "aten::_to_copy", "aten::copy_"})
 """Operators that do nothing but copy, of which each may call the next one."""
 
 
 def measure_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     """Return the measured gain of each finding, which needs no schedule."""
-    synced = _synced_time(findings)
+    return _measure_gains(trace, findings, _synced_time(findings))
+
+
+def _measure_gains(trace: Trace, findings: Sequence[Finding], synced: Intervals) -> list[Gain]:
+    """Return the measured gains of some of the findings; `synced`: `_synced_time` of all of them."""
     times = [
         max(_measured_ns(trace, finding), _mean_ns(trace, _idle_in_code(trace, finding, synced)))
         for finding in findings
@@ -168,12 +179,24 @@ def _own_code(trace: Trace, finding: Finding, synced: Intervals) -> Intervals:
     return subtract(_time_in_code(trace, finding), subtract(finding.passes, union(device_busy(trace), synced)))
 
 
-def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
-    """Return the gain of each finding, replayed where the schedule allows it."""
-    gains = measure_gains(trace, findings)
+def estimate_gains(
+    trace: Trace, findings: Sequence[Finding], measured: Sequence[Gain] = (), least: float = 0.0
+) -> list[Gain]:
+    """Return the gain of each finding, replayed where the schedule allows it.
+
+    measured  `measure_gains` of the first findings, if it is known; none of the others is advice on waits
+    least     ns per step, less than which isn't worth naming: what saves less in any case isn't replayed
+    """
     can_replay = replay_unavailable_reason(trace) is None
     synced = _synced_time(findings)
-    targets = [_removed_target(trace, finding, synced) if can_replay else None for finding in findings]
+    gains = [*measured, *_measure_gains(trace, findings[len(measured) :], synced)]
+    targets: list[WhatIfTarget | None] = []
+    for number, finding in enumerate(findings):
+        limit = _most_replayed(trace, finding) if can_replay else np.inf
+        is_worth_it = limit >= least and (gains[number].measured_ns > 0 or not least)
+        if not is_worth_it:
+            gains[number] = msgspec.structs.replace(gains[number], ns=min(gains[number].ns, limit))
+        targets.append(_removed_target(trace, finding, synced) if can_replay and is_worth_it else None)
     cases = [target for target in targets if target is not None]
     savings = iter(_savings_by_step(trace, cases))
     in_a_row = _savings_in_a_row(trace, findings, targets)
@@ -191,7 +214,7 @@ def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
             if _waits_in_each_step(trace):
                 ns = max(ns, float(saved.max()))
             if not target.host.any():
-                ns = min(ns, _mean_ns(trace, finding.during))
+                ns = min(ns, _mean_ns(trace, finding.during))  # the same as `_most_replayed`
         if not target.device.any():
             ns = min(ns, most)
         ns = min(ns + _most_around_copies(trace, finding, ns), _most_overlapped(trace, finding))
@@ -200,6 +223,13 @@ def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
             continue
         found.append(Gain(ns, gain.measured_ns, "what_if"))
     return found
+
+
+def _most_replayed(trace: Trace, finding: Finding) -> float:
+    """Return what a replay says at most that the advice saves, where that is known before."""
+    if finding.id in _SHORTENED_WORK and finding.on_device and len(finding.host.starts) == 0:
+        return _mean_ns(trace, finding.during)
+    return np.inf
 
 
 def _most_overlapped(trace: Trace, finding: Finding) -> float:
@@ -285,16 +315,7 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             slow = times_beyond_one_pass(trace, finding.rows)
             kernels = device_work_target(trace, finding.rows, slow, optimizer_steps(trace, finding.rows))
             target = merge_targets([kernels, host_time_target(trace, optimizer_times(trace))])
-        case (
-            "mixed_precision"
-            | "layout_conversion"
-            | "slow_products"
-            | "unfused_attention"
-            | "elementwise_chains"
-            | "pinned_copies"
-            | "exposed_copies"
-            | "contention"
-        ):
+        case rule if rule in _SHORTENED_WORK:
             target = device_work_target(trace, finding.rows, finding.during)
             if len(finding.host.starts):
                 target = merge_targets([target, host_time_target(trace, finding.host)])
@@ -359,9 +380,15 @@ def _time_in_code(trace: Trace, finding: Finding) -> Intervals:
     """Return when the host is in the code that a finding names."""
     if finding.event is None:
         return finding.during
-    same = trace.events.name == trace.events.name[finding.event]
-    rows = np.flatnonzero(same & (event_kinds(trace) == event_kinds(trace)[finding.event]) & slice_mask(trace))
-    return merge(trace.events.start[rows], event_ends(trace)[rows])
+    return _time_in_slices_like(trace, finding.event)
+
+
+@derived
+def _time_in_slices_like(trace: Trace, event: int) -> Intervals:
+    """Return when any slice runs with the name and the kind of an event."""
+    rows = np.flatnonzero(trace.events.name == trace.events.name[event]).astype(np.int32)
+    same = (event_kinds(trace)[rows] == event_kinds(trace)[event]) & slice_mask(trace)[rows]
+    return event_intervals(trace, rows[same])
 
 
 def _parse_known_target(trace: Trace, spelled: str) -> WhatIfTarget | None:

@@ -14,7 +14,7 @@ from torch_tb_profiler.analyses.overview.dominant_frames import (
     function_without_operators,
     slices_without_launches,
 )
-from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Finding, job_kind
+from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, NO_ROWS, Finding, job_kind
 from torch_tb_profiler.analyses.overview.host_calls import (
     blocking_call_groups,
     copies_to_host,
@@ -32,6 +32,7 @@ from torch_tb_profiler.analyses.overview.idle import (
     long_unrecorded_times,
     short_stretches,
 )
+from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import optimizer_marks
 from torch_tb_profiler.analyses.schedule.causes import compiling_times
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group
@@ -47,7 +48,7 @@ from torch_tb_profiler.base.intervals import (
     total,
     union,
 )
-from torch_tb_profiler.base.markers import is_optimizer_step, is_user_frame
+from torch_tb_profiler.base.markers import is_user_frame
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_launches, device_links
 from torch_tb_profiler.model.communication.events import is_communication_kernel
@@ -301,10 +302,14 @@ def _host_without_operators(trace: Trace) -> Iterator[Finding]:
 def _short_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     """Find the code that launches nothing, in which most of many short idle stretches pass."""
     during = subtract(short_stretches(host_late_times(trace)), passes)
-    slices = slices_without_launches(trace)
+    # Only on a thread with most of that time a frame can have most of it; and there, only frames with most of the
+    # thread's time, a fourth of all, are compared.
+    slices = slices_without_launches(trace, total(during) / 4) if total(during) else NO_ROWS
     for thread in distinct_codes(trace.events.thread[slices]):
         # What another thread does meanwhile doesn't hold up this one's launch: it may well wait for this one.
         waits = intersect(during, late_times_of(trace, thread))
+        if 2 * total(waits) <= total(during):
+            continue
         frame = deepest_dominant_frame(trace, waits, slices[trace.events.thread[slices] == thread])
         if frame is None or 2 * total(frame.during) <= total(during):
             continue
@@ -454,14 +459,13 @@ def _is_offloaded(trace: Trace, copies: Int32) -> Bool:
     Gradients are copied to the host, and these are launched in the optimizer's step, or after it in the same step
     with the size of gradients: parameters have as many bytes. A batch doesn't have the size of a gradient.
     """
-    marks = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
-    updates = event_intervals(trace, marks[name_mask(trace.strings, is_optimizer_step)[trace.events.name[marks]]])
+    updates = event_intervals(trace, optimizer_marks(trace)) if len(copies) else NO_INTERVALS
+    if not len(updates.starts):
+        return np.zeros(len(copies), np.bool_)
     links = device_links(trace)
     launch = np.full(len(trace), NO_CODE, np.int32)
     launch[links.rows] = links.launch
     launch = launch[copies]
-    if not len(updates.starts) or not len(copies):
-        return np.zeros(len(copies), np.bool_)
     time = np.where(launch >= 0, trace.events.start[launch], updates.starts[0] - 1)
     last = np.searchsorted(updates.starts, time, "right") - 1
     inside = (last >= 0) & (time < updates.ends[last])

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
-from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace
+from torch_tb_profiler.base.arrays import distinct_numbers
+from torch_tb_profiler.base.compiled import column_functions
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace
 from torch_tb_profiler.model.work.operator_work import operator_work
 from torch_tb_profiler.model.work.roofline import roofline_times
 
@@ -19,11 +21,16 @@ def roofline_shares(trace: Trace, rows: Int32, matrix_type: str = "") -> Float64
 
     matrix_type  attainable with the same bytes and FLOPs, but these in the matrix units with this number type
     """
+    shares: Float64 = _shares_of_calls(trace, matrix_type).take(owning_calls(trace, rows))
+    return shares
+
+
+@derived
+def _shares_of_calls(trace: Trace, matrix_type: str) -> Float64:
+    """Return float64[k + 1]: as `roofline_shares` of each call; the last cell is that of NO_CODE."""
     work = operator_work(trace)
     attainable = attainable_ns(trace, np.arange(len(work.busy)), matrix_type=matrix_type)
-    share = np.append(attainable / np.maximum(work.busy, 1), np.nan)
-    shares: Float64 = np.minimum(share[owning_calls(trace, rows)], 1.0)
-    return shares
+    return np.append(np.minimum(attainable / np.maximum(work.busy, 1), 1.0), np.nan)
 
 
 def are_memory_bound(trace: Trace, rows: Int32) -> Bool:
@@ -73,6 +80,9 @@ def attainable_ns(
 def owning_calls(trace: Trace, rows: Int32) -> Int32:
     """Return int32[k]: index in the calls of `operator_work` that own events, NO_CODE if none does."""
     own = operator_work(trace).owners
-    places = search_sorted(own.events.astype(np.int64), rows.astype(np.int64), "left")
-    calls: Int32 = own.call.take(places)
-    return calls
+    if functions := column_functions(len(rows)):
+        calls = np.full(len(rows), NO_CODE, np.int32)
+        functions.pick(own.events, own.call, rows, calls)
+        return calls
+    found: Int32 = own.call.take(np.searchsorted(own.events, rows))
+    return found

@@ -35,7 +35,7 @@ from torch_tb_profiler.model.costs.formulas import (
     reductions,
 )
 from torch_tb_profiler.model.hardware_catalog import OperatorModel
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, rows_mask
 
 MISSING_FORMULA = "the user's model of this operator has no formula for it"
 
@@ -132,20 +132,31 @@ def find_work_owners(trace: Trace, operators: Int32) -> tuple[Int32, Bool]:
 
     operators  int32[k]  the operator that made each launch, NO_CODE if none did; its owner is NO_CODE, too
     """
-    around = enclosing_operators(trace)
-    family = _operator_families(trace).take(trace.events.name)
-    owner = _innermost_modeled(operators, around, family >= 0)
-    wrappers = _find_wrappers(distinct(owner[owner >= 0]), around, family)
-    owner = np.where((owner < 0) | np.isin(owner, wrappers), operators, owner).astype(np.int32)
-    modeled: Bool = (owner >= 0) & (family[owner] >= 0) & ~np.isin(owner, wrappers)
+    around, families = enclosing_operators(trace), _NamedFamilies(trace)
+    owner = _innermost_modeled(operators, around, families)
+    is_wrapper = rows_mask(trace, _find_wrappers(distinct(owner[owner >= 0]), around, families))
+    owner = np.where((owner < 0) | is_wrapper.take(owner), operators, owner).astype(np.int32)
+    modeled: Bool = (owner >= 0) & (families.of(owner) >= 0) & ~is_wrapper.take(owner)
     return owner, modeled
 
 
 def enclosing_modeled_operators(trace: Trace, rows: Int32) -> Int32:
     """Return int32[k]: the innermost modeled operator that is, or is around, each operator; NO_CODE if none."""
-    return _innermost_modeled(rows, enclosing_operators(trace), _operator_families(trace)[trace.events.name] >= 0)
+    return _innermost_modeled(rows, enclosing_operators(trace), _NamedFamilies(trace))
 
 
+class _NamedFamilies:
+    """The families of the operators of a trace by their names, which are looked up for some rows only."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._names, self._family = trace.events.name, _operator_families(trace)
+
+    def of(self, rows: Int32) -> Int32:
+        """Return the family of each row, NO_CODE without a model; of a row that is NO_CODE, any."""
+        return self._family.take(self._names.take(rows))
+
+
+@derived
 def _operator_families(trace: Trace) -> Int32:
     """Return int32[strings + 1]: a number for the family of the operator of each name, NO_CODE without a model."""
     names = trace.strings
@@ -158,22 +169,25 @@ def _operator_families(trace: Trace) -> Int32:
     return family
 
 
-def _innermost_modeled(rows: Int32, around: Int32, modeled: Bool) -> Int32:
+def _innermost_modeled(rows: Int32, around: Int32, families: _NamedFamilies) -> Int32:
     owner: Int32 = rows.copy()
-    while (climbing := (owner >= 0) & ~modeled[owner]).any():
-        owner[climbing] = around[owner[climbing]]
+    climbing = np.flatnonzero((owner >= 0) & (families.of(owner) < 0))
+    while len(climbing):
+        owner[climbing] = above = around[owner[climbing]]
+        climbing = climbing[(above >= 0) & (families.of(above) < 0)]
     return owner
 
 
-def _find_wrappers(calls: Int32, around: Int32, family: Int32) -> Int32:
+def _find_wrappers(calls: Int32, around: Int32, families: _NamedFamilies) -> Int32:
     """Return those of `calls` that contain another one of their family."""
     owns = np.zeros(len(around) + 1, np.bool_)
     owns[calls] = True
-    outer, inner_family = around[calls], family[calls]
+    outer, inner_family = around[calls], families.of(calls)
     parts = []
     while (inside := outer >= 0).any():
         outer, inner_family = outer[inside], inner_family[inside]
-        parts.append(outer[owns[outer] & (family[outer] == inner_family)])
+        found = np.flatnonzero(owns[outer])
+        parts.append(outer[found[families.of(outer[found]) == inner_family[found]]])
         outer = around[outer]
     wrappers: Int32 = distinct(np.concatenate(parts)) if parts else calls[:0]
     return wrappers

@@ -17,7 +17,9 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.intervals import merge_by_owner
+from torch_tb_profiler.base.arrays import highest_by_number
+from torch_tb_profiler.base.compiled import column_functions
+from torch_tb_profiler.base.intervals import totals_by_owner
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_operators, innermost_enclosing
@@ -139,7 +141,7 @@ def operator_work(trace: Trace) -> OperatorWork:
         matrix=np.array([cost.unit == "matrix" for cost in costs], np.bool_)[signature] & ~is_copy,
         type=type_,
         types=types.texts,
-        busy=merge_by_owner(call, start, end).totals(count),
+        busy=totals_by_owner(call, start, end, count),
         device=np.bincount(call, length, minlength=count).astype(np.int64),
         estimated=estimated & ~is_known,
         measured=measured,
@@ -179,16 +181,21 @@ def _main_event(call: Int32, length: Int64, rows: Int32, is_product: Bool, count
     """
     main = np.full(count, NO_CODE, np.int32)
     main[call] = rows
-    several = np.flatnonzero(np.bincount(call, minlength=count)[call] > 1)  # most calls launch one kernel
-    order = several[np.lexsort((length[several], is_product[several], call[several]))]
-    main[call[order]] = rows[order]  # the last write wins
+    has_several = np.bincount(call, minlength=count) > 1  # most calls launch one kernel
+    several = np.flatnonzero(has_several.take(call))
+    has_product = np.zeros(count, np.bool_)
+    has_product[call[several[is_product[several]]]] = True
+    several = several[is_product[several] | ~has_product[call[several]]]
+    longest = highest_by_number(call[several], length[several], count)
+    several = several[length[several] == longest[call[several]]]
+    main[call[several]] = rows[several]  # the last write wins
     return main
 
 
 def _signatures(trace: Trace, owners: WorkOwners, main: Int32) -> tuple[Int32, Int64]:
     """Return (int32[k] signature of each call, int64[s] position of the first call of each signature)."""
     names, calls = trace.events.name, owners.calls
-    signature, size = np.zeros(len(calls), np.int64), 1
+    signature, size = np.zeros(len(calls), np.int64), min(len(calls), 1)
     for codes in (
         owners.name,
         owners.captured,
@@ -196,6 +203,8 @@ def _signatures(trace: Trace, owners: WorkOwners, main: Int32) -> tuple[Int32, I
         *(trace.arg_codes(key, calls)[0] for key in INPUT_KEYS[1:]),
         names[main],
     ):
+        if len(codes) == 0 or codes.min() == codes.max():
+            continue  # a column that is the same for all tells none apart
         key = signature * (int(codes.max(initial=0)) + 2) + codes + 1
         signature, size = _compact_codes(key)
     first = np.zeros(size, np.int64)
@@ -204,11 +213,13 @@ def _signatures(trace: Trace, owners: WorkOwners, main: Int32) -> tuple[Int32, I
 
 
 def _compact_codes(key: Int64) -> tuple[Int64, int]:
-    """Return (codes without gaps, their number)."""
+    """Return (codes without gaps, their number); `key` may be overwritten by them."""
     top = int(key.max(initial=0)) + 1
     if top > 8 * len(key) + 1024:
         values, codes = np.unique(key, return_inverse=True)
         return codes.reshape(-1), len(values)
+    if functions := column_functions(len(key)):
+        return key, functions.dense(key, top)
     is_used = np.zeros(top, np.bool_)  # a table is several times faster than sorting
     is_used[key] = True
     return (np.cumsum(is_used) - 1)[key], int(is_used.sum())
@@ -275,18 +286,18 @@ def _event_name(trace: Trace, row: int) -> str:
 
 def _copied_bytes(trace: Trace, count: int, rows: Int32, call: Int32) -> tuple[Float64, Bool]:
     """Return (float64[k] bytes of calls that only copy, else NaN; bool[k] those that copy to or from the host)."""
-    kind = event_kinds(trace)[rows]
-    is_copy = (kind == Kind.MEMCPY) | (kind == Kind.MEMSET)
-    size = trace.arg_float("bytes", rows)
-    is_host_copy = name_mask(trace.strings, lambda text: any(word in text for word in _HOST_COPIES))
-    host = is_host_copy[trace.events.name[rows]]
-    reads_and_writes = (kind == Kind.MEMCPY) & ~host
-    only_copies = np.ones(count, np.bool_)
-    only_copies[call[~is_copy | np.isnan(size)]] = False
-    moved = np.where(is_copy, np.nan_to_num(size) * (1 + reads_and_writes), 0.0)
-    sums = np.bincount(call, moved, minlength=count)
+    kind = event_kinds(trace).take(rows)
+    copies = np.flatnonzero((kind == Kind.MEMCPY) | (kind == Kind.MEMSET))
+    size = trace.arg_float("bytes", rows[copies])
+    names = trace.events.name.take(rows[copies])
+    host = name_mask(trace.strings, lambda text: any(word in text for word in _HOST_COPIES), names).take(names)
+    is_sized, of_call = ~np.isnan(size), call[copies]
+    # A call that does anything else beside copies of known sizes has more entries than these.
+    only_copies = np.bincount(of_call[is_sized], minlength=count) == np.bincount(call, minlength=count)
+    reads_and_writes = (kind[copies] == Kind.MEMCPY) & ~host
+    sums = np.bincount(of_call, np.nan_to_num(size) * (1 + reads_and_writes), minlength=count)
     crosses_host = np.zeros(count, np.bool_)
-    crosses_host[call[host & is_copy]] = True
+    crosses_host[of_call[host]] = True
     return np.where(only_copies, sums, np.nan), crosses_host & only_copies
 
 

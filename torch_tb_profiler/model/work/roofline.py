@@ -8,14 +8,15 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrays import distinct_numbers
+from torch_tb_profiler.base.arrays import distinct_numbers, lowest_by_number
 from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import describe_device, device_ids, devices
 from torch_tb_profiler.model.hardware.peaks import DeviceRates, find_peaks
 from torch_tb_profiler.model.kinds import event_spans
-from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace
+from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int32, Int64, Trace
 from torch_tb_profiler.model.work.operator_work import operator_work
+from torch_tb_profiler.model.work.ownership import WorkOwners
 
 
 class RooflineTimes(msgspec.Struct, frozen=True):
@@ -54,10 +55,11 @@ def _times_with(trace: Trace, peaks: dict[int, DeviceRates]) -> RooflineTimes:
     owners = work.owners
     count = len(owners.calls)
     is_owned = owners.call >= 0
-    first = _first_events(trace, owners.events[is_owned], owners.call[is_owned], count)
-    device = device_ids(trace)[first]
+    first = _first_events(trace, owners)
+    device_of_event = device_ids(trace).take(owners.events)
+    device = device_of_event.take(first)
     is_communication = np.zeros(count, np.bool_)
-    is_communication[owners.call[is_owned][is_communication_kernel(trace)[owners.events[is_owned]]]] = True
+    is_communication[owners.call[is_owned & is_communication_kernel(trace).take(owners.events)]] = True
     rate, bandwidth = np.full(count, np.nan), np.full(count, np.nan)
     for id_, rates in peaks.items():
         on_device = device == id_
@@ -70,7 +72,7 @@ def _times_with(trace: Trace, peaks: dict[int, DeviceRates]) -> RooflineTimes:
     compute = np.where(work.flops == 0, np.where(np.isnan(bandwidth), np.nan, 0.0), 1e9 * work.flops / rate)
     memory = np.where(work.host, np.nan, 1e9 * work.bytes / bandwidth)
     compute, memory = (np.where(is_communication | work.host, np.nan, times) for times in (compute, memory))
-    idle = _idle_before_events(trace)[first]
+    idle = _idle_before_events(trace, owners.events, device_of_event).take(first)
     return RooflineTimes(compute, memory, np.fmax(compute, memory), device, is_communication, idle, peaks)
 
 
@@ -92,22 +94,23 @@ def _find_peaks_of_devices(trace: Trace, requested: str) -> dict[int, DeviceRate
     }
 
 
-def _first_events(trace: Trace, rows: np.ndarray, call: np.ndarray, count: int) -> Int64:
-    """Return int64[k]: the device event of each call that begins first."""
-    order = np.lexsort((-trace.events.start[rows], call))
-    first = np.zeros(count, np.int64)
-    first[call[order]] = rows[order]  # the last write wins
+def _first_events(trace: Trace, owners: WorkOwners) -> Int64:
+    """Return int64[k]: the position among all device events of the one of each call that begins first."""
+    positions = np.flatnonzero(owners.call >= 0)
+    call, start = owners.call.take(positions), trace.events.start.take(owners.events.take(positions))
+    at_first = start == lowest_by_number(call, start, len(owners.calls)).take(call)
+    first = np.zeros(len(owners.calls), np.int64)
+    first[call[at_first]] = positions[at_first]  # the last write wins
     return first
 
 
-def _idle_before_events(trace: Trace) -> Int64:
-    """Return int64[n] ns: how long the device of each device event had been idle when it began; 0 elsewhere."""
-    rows = operator_work(trace).owners.events
-    device, (start, end) = device_ids(trace)[rows], event_spans(trace, rows)
-    idle = np.zeros(len(trace), np.int64)
+def _idle_before_events(trace: Trace, rows: Int32, device: Int64) -> Int64:
+    """Return int64[m] ns: how long the device of each of these events had been idle when it began."""
+    start, end = event_spans(trace, rows)
+    idle = np.zeros(len(rows), np.int64)
     for id_ in distinct_numbers(device[device != ABSENT]):
         on_device = np.flatnonzero(device == id_)
         on_device = on_device[np.argsort(start[on_device], kind="stable")]
         reach = np.maximum.accumulate(end[on_device])
-        idle[rows[on_device[1:]]] = np.maximum(start[on_device[1:]] - reach[:-1], 0)
+        idle[on_device[1:]] = np.maximum(start[on_device[1:]] - reach[:-1], 0)
     return idle

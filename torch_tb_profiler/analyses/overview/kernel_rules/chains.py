@@ -34,7 +34,7 @@ from torch_tb_profiler.model.costs.models import built_in_cost_model
 from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, name_mask
 from torch_tb_profiler.model.work.operator_work import operator_work
 
 MIN_CHAIN_LENGTH = 3
@@ -91,41 +91,52 @@ def _fused_ns(trace: Trace, calls: Int64) -> float:
 def _chains(trace: Trace) -> tuple[Int32, Int64]:
     """Return (int32[k] rows of kernels in chains, int64[k] the chain of each)."""
     own = operator_work(trace).owners
-    rows, elements = own.events, _elements(trace)
-    if not elements.any():
+    rows, may_chain = own.events, _are_elementwise(trace)
+    if not may_chain.any():
         return rows[:0], np.empty(0, np.int64)
     order = np.argsort(trace.events.start[rows], kind="stable")
     queue, _ = dense_codes(device_ids(trace)[rows[order]], stream_ids(trace)[rows[order]])
     by_queue = stable_order(queue)
     order, queue = order[by_queue], queue[by_queue]
-    rows, elements = rows[order], elements[order]
-    name = np.append(own.name, NO_CODE)[own.call[order]]
+    rows, may_chain = rows[order], may_chain[order]
     # No kernel does work of two steps. A trace without steps is one: its loop can't be seen.
     step = search_sorted(steps(trace).host_starts, launch_times(trace, rows), "right")
-    follows = (np.diff(elements) == 0) & (np.diff(queue) == 0) & (np.diff(step) == 0) & (elements[1:] > 0)
+    may_follow = may_chain[1:] & may_chain[:-1] & (queue[1:] == queue[:-1]) & (step[1:] == step[:-1])
+    # Sizes are read from texts: of few calls, where each kernel is in a long enough row of such kernels.
+    row = np.concatenate([[0], np.cumsum(~may_follow)])
+    in_row = may_chain & (np.bincount(row)[row] >= MIN_CHAIN_LENGTH)
+    elements = np.zeros(len(rows), np.int64)
+    elements[in_row] = _elements(trace, own.call[order[in_row]])
+    follows = may_follow & (elements[1:] == elements[:-1]) & (elements[1:] > 0)
     chain = np.concatenate([[0], np.cumsum(~follows)])
+    name = np.append(own.name, NO_CODE)[own.call[order]]
     differs = np.bincount(chain[1:], follows & (np.diff(name) != 0), minlength=int(chain[-1]) + 1) > 0
     in_chain = (np.bincount(chain)[chain] >= MIN_CHAIN_LENGTH) & differs[chain] & (elements > 0)
     return rows[in_chain], chain[in_chain]
 
 
-def _elements(trace: Trace) -> Int64:
-    """Return int64[m]: the elements of the elementwise call that a device event alone works for, else 0.
+def _are_elementwise(trace: Trace) -> Bool:
+    """Return bool[m]: kernels that alone work for an elementwise call.
 
     Calls of an optimizer don't count: they follow each other, but each works on another parameter.
     """
-    work = operator_work(trace)
-    own = work.owners
-    elementwise = name_mask(own.names, _is_elementwise)[own.name]
+    own = operator_work(trace).owners
+    elementwise = name_mask(own.names, _is_elementwise, own.name)[own.name]
     alone = np.bincount(own.call[own.call >= 0], minlength=len(own.calls)) == 1
     calls = np.flatnonzero(own.modeled & elementwise & alone)
     calls = calls[~in_optimizer(trace, own.calls[calls])]
-    size = np.zeros(len(own.calls) + 1, np.int64)
-    if len(calls):
-        same = group(work.signature[calls])
-        sizes = np.array([_max_elements(trace, int(row)) for row in own.calls[calls[same.first]]], np.int64)
-        size[calls] = sizes[same.which]
-    return np.where(event_kinds(trace)[own.events] == Kind.KERNEL, size[own.call], 0)
+    counts = np.zeros(len(own.calls) + 1, np.bool_)
+    counts[calls] = True
+    mask: Bool = (event_kinds(trace)[own.events] == Kind.KERNEL) & counts[own.call]
+    return mask
+
+
+def _elements(trace: Trace, calls: Int32) -> Int64:
+    """Return int64[k]: the elements of the largest input of these calls of `operator_work`."""
+    work = operator_work(trace)
+    same = group(work.signature[calls])
+    rows = work.owners.calls[calls[same.first]]
+    return np.array([_max_elements(trace, int(row)) for row in rows], np.int64)[same.which]
 
 
 def _is_elementwise(name: str) -> bool:

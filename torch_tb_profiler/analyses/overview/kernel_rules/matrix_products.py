@@ -75,8 +75,10 @@ def find_missing_mixed_precision(trace: Trace) -> Iterator[Finding]:
     candidates = event_kinds(trace)[links.rows] == Kind.KERNEL
     rows, operators = links.rows[candidates], links.operator[candidates]
     named = eligible_operators(trace)[operators] & (operators >= 0) & _in_float32(trace, operators)
-    idle_cores = named | (replayed_mask(trace)[candidates] & _are_float32_products(trace, rows))
-    idle_cores &= uses_tensor_cores(trace)[rows] == TC_NO
+    idle_cores, replayed = named, replayed_mask(trace)[candidates]
+    if replayed.any():
+        idle_cores = named | (replayed & _are_float32_products(trace, rows))
+    idle_cores = idle_cores & (uses_tensor_cores(trace)[rows] == TC_NO)
     case: Literal["tf32", "fp16"] = "tf32" if min(map(compute_capability, capable)) >= (8, 0) else "fp16"
     now, then = roofline_shares(trace, rows), roofline_shares(trace, rows, case)
     idle_cores &= ~(now < MIN_UNIT_SHARE) & ~are_memory_bound(trace, rows)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torch_tb_profiler.analyses.overview.finding import Finding
+from torch_tb_profiler.analyses.overview.finding import NO_ROWS, Finding
 from torch_tb_profiler.analyses.overview.idle import device_busy, host_late_times
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import other_device_work, times_after_share
 from torch_tb_profiler.analyses.shared.attainable import attainable_ns, owning_calls, roofline_shares
@@ -29,6 +29,7 @@ from torch_tb_profiler.model.kinds import (
     event_ends,
     event_intervals,
     event_kinds,
+    names_of_kind,
     rows_of_kind,
 )
 from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, name_mask, rows_mask
@@ -49,7 +50,7 @@ def find_optimizer_loop(trace: Trace) -> Iterator[Finding]:
 
     One kernel for all parameters has no gaps either, so those between the kernels count beside their time.
     """
-    marks = _marks(trace)
+    marks = optimizer_marks(trace)
     links = device_links(trace)
     launched = links.launch >= 0
     rows, calls, operators = links.rows[launched], links.launch[launched], links.operator[launched]
@@ -83,7 +84,7 @@ def find_optimizer_loop(trace: Trace) -> Iterator[Finding]:
 
 def optimizer_times(trace: Trace) -> Intervals:
     """Return when the host is in the step of an optimizer."""
-    return _step_times(trace, _marks(trace))
+    return _step_times(trace, optimizer_marks(trace))
 
 
 def optimizer_steps(trace: Trace, rows: Int32) -> Int64:
@@ -135,7 +136,7 @@ def find_optimizer_on_cpu(trace: Trace) -> Iterator[Finding]:
     """
     if len(rows_of_kind(trace, *DEVICE_KINDS)):
         return
-    marks = _marks(trace)
+    marks = optimizer_marks(trace)
     if len(marks) == 0:
         return
     during = _step_times(trace, marks)
@@ -171,7 +172,7 @@ def _operators_below(trace: Trace, marks: Int32, during: Intervals) -> Int32:
 
 def in_optimizer(trace: Trace, rows: Int32) -> Bool:
     """Return bool[k]: which events begin while an optimizer steps, on any thread."""
-    during = _step_times(trace, _marks(trace))
+    during = _step_times(trace, optimizer_marks(trace))
     if len(during.starts) == 0:
         return np.zeros(len(rows), np.bool_)
     start = trace.events.start.take(rows)
@@ -181,8 +182,10 @@ def in_optimizer(trace: Trace, rows: Int32) -> Bool:
 
 
 @derived
-def _marks(trace: Trace) -> Int32:
+def optimizer_marks(trace: Trace) -> Int32:
     """Return the rows of marks of an optimizer's step."""
+    if not any(map(is_optimizer_step, names_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION))):
+        return NO_ROWS
     marks = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
     rows: Int32 = marks[name_mask(trace.strings, is_optimizer_step).take(trace.events.name.take(marks))]
     return rows
