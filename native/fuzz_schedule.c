@@ -165,6 +165,20 @@ static void check_split(void) {
     );
     expect(made <= most);
     for (size_t i = 0; i < made; i++) expect(begin[i] < end[i] && part_row[i] == part_cause[i]);
+    // The same parts by number and cause, in sums that already hold something.
+    int64_t *sums = room_for(WINDOWS * states, 8), *added = room_for(WINDOWS * states, 8);
+    for (uint64_t i = 0; i < WINDOWS * states; i++) sums[i] = added[i] = (int64_t)i;
+    for (uint64_t i = 0; i < count; i++) number[i] = (int64_t)draw(WINDOWS);
+    made = schedule_split(
+        number, low, high, first, last, (size_t)count, times, row, cause, window, begin, end, part_row, part_cause
+    );
+    for (size_t i = 0; i < made; i++) {
+        int64_t *mine = &added[(uint64_t)window[i] * states + (uint64_t)part_cause[i]];
+        *mine = add(*mine, less(end[i], begin[i]));
+    }
+    schedule_tally(number, low, high, first, last, (size_t)count, times, cause, sums, (size_t)states);
+    expect(!memcmp(sums, added, WINDOWS * states * 8));
+    free(sums), free(added);
     free(times), free(low), free(high), free(number), free(first), free(last), free(row), free(cause);
     free(window), free(begin), free(end), free(part_row), free(part_cause);
 }

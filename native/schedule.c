@@ -6,6 +6,7 @@
 //     schedule_replay    the times of points and the ends of items
 //     schedule_latest    the latest times that what comes later allows
 //     schedule_split     windows cut where a thread's state changes
+//     schedule_tally     how long a thread is in each kind of state during numbered windows
 //     schedule_idle      gaps of a device cut where what it waits for changes
 //     schedule_during    how much of each step of the host lies in numbered intervals
 //     schedule_cover     how much of each step of the host some slices cover
@@ -22,7 +23,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 4 };
+enum { ABI = 5 };
 
 static const int64_t NEVER = -((int64_t)1 << 60);
 
@@ -283,6 +284,23 @@ API size_t schedule_split(
         }
     end_reading();
     return made;
+}
+
+// Adds to sums[number][cause] how long the state with that cause lasts in each window. `sums` has `causes` for each number.
+API void schedule_tally(
+    const int64_t *number, const int64_t *low, const int64_t *high, const int64_t *first, const int64_t *last, size_t count,
+    const int64_t *times, const int8_t *cause, int64_t *sums, size_t causes
+) {
+    begin_reading();
+    for (size_t at = 0; at < count; at++) {
+        int64_t *mine = &sums[(size_t)number[at] * causes], from = low[at];
+        for (int64_t state = first[at]; state <= last[at]; state++) {
+            int64_t to = state < last[at] ? times[state] : high[at];
+            if (to > from) mine[cause[state]] = add(mine[cause[state]], less(to, from));
+            from = to;
+        }
+    }
+    end_reading();
 }
 
 // The states of a thread: state s holds between times[s - 1] and times[s], so that there is one more than times.

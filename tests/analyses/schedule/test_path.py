@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.page import draw_training
 from tests.support.traces import draw, read_bytes
+from torch_tb_profiler.analyses.schedule import causes
 from torch_tb_profiler.analyses.schedule import path as module
 from torch_tb_profiler.analyses.schedule.path import PATH_CATEGORIES, critical_path, path_segments, path_times
 from torch_tb_profiler.model.schedule.schedule import schedule
@@ -16,7 +17,7 @@ from torch_tb_profiler.model.schedule.schedule import schedule
 @pytest.mark.parametrize("at_once", [1, 3, 1000])
 def test_the_times_of_the_path_are_the_sums_of_its_segments(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = read_bytes(draw_training())
-    monkeypatch.setattr(module, "_SEGMENTS_AT_ONCE", at_once)
+    monkeypatch.setattr(causes, "_WINDOWS_AT_ONCE", at_once)
     assert (critical_path(trace).kind == module.PathSegmentKind.HOST).sum() > 3
     segments, times = path_segments(trace), path_times(trace)
     sums = np.zeros((len(times), len(PATH_CATEGORIES)), np.int64)

@@ -13,7 +13,7 @@ from tests.model.schedule.test_replay import STEP
 from tests.model.schedule.test_waits import BACKWARD
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.critical_path.slack import slack
-from torch_tb_profiler.analyses.schedule.causes import split_by_state
+from torch_tb_profiler.analyses.schedule.causes import Cause, add_times_by_cause, split_by_state
 from torch_tb_profiler.analyses.schedule.segments import idle_segments
 from torch_tb_profiler.analyses.schedule.what_if import covered_between, host_time_targets
 from torch_tb_profiler.base.intervals import Intervals
@@ -103,9 +103,11 @@ def test_replays_slack_and_states_agree(functions: ScheduleFunctions, picture: s
         times, allowed = replay(other, step, durations, removed), slack(other)
         assert (compiled_order(other) is not None) == (compiled.schedule_functions() is not None)
         parts = split_by_state(other, *windows)
+        by_cause = np.ones((3, len(Cause)), np.int64)
+        add_times_by_cause(other, *windows, np.arange(len(windows[0])) % 3, by_cause)
         of_replay = times.points, times.ends, allowed.points, allowed.items
         of_states = parts.window, parts.begin, parts.end, parts.row, parts.cause
-        columns: tuple[Any, ...] = (*of_replay, *of_states)
+        columns: tuple[Any, ...] = (*of_replay, *of_states, by_cause)
         return [[str(column.dtype), column.tolist()] for column in columns]
 
     in_python = results()
@@ -296,3 +298,15 @@ def test_states_that_are_not_there_do_not_reach_it(functions: ScheduleFunctions)
             functions.split(one, one, one + 9, one + first, one + last, times, row, cause)
     with pytest.raises(ValueError, match="shape"):
         functions.split(one, one, one + 9, one, one + 1, times, row[:1], cause)
+
+
+def test_sums_by_number_and_cause_have_room_for_both(functions: ScheduleFunctions) -> None:
+    one, sums = np.array([0]), np.zeros((2, 3), np.int64)
+    times, cause = np.array([5]), np.array([1, 2], np.int8)
+    functions.tally(one + 1, one, one + 9, one, one + 1, times, cause, sums)
+    assert sums.tolist() == [[0, 0, 0], [0, 5, 4]]
+    for number, last, causes in ((2, 1, cause), (-1, 1, cause), (0, 1, cause + np.int8(1)), (0, 2, cause)):
+        with pytest.raises(ValueError):
+            functions.tally(one + number, one, one + 9, one, one + last, times, causes, sums)
+    with pytest.raises(ValueError, match="shape"):
+        functions.tally(one, one, one + 9, one, one + 1, times, cause[:1], sums)

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
+from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted, sums_by_number
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, union
 from torch_tb_profiler.base.markers import STEP_PREFIX, is_data_loading
 from torch_tb_profiler.base.memo import stored
@@ -119,6 +119,15 @@ class ThreadStates(msgspec.Struct, frozen=True):
     times: Int64
     row: Int32
     cause: Int8
+
+
+_UNKNOWN_STATES = ThreadStates(
+    np.empty(0, np.int64), np.array([NO_CODE], np.int32), np.array([Cause.UNRECORDED], np.int8)
+)
+"""The states of no thread: one, in which nothing is recorded."""
+
+_WINDOWS_AT_ONCE = 1 << 7
+"""Windows that are cut at once for a sum, which bounds the memory."""
 
 
 class StateIntervals(msgspec.Struct, frozen=True):
@@ -238,17 +247,34 @@ def split_by_state(trace: Trace, thread: Int32, begin: Int64, end: Int64) -> Sta
 
 def split_threads(trace: Trace, thread: Int32, begin: Int64, end: Int64) -> Iterator[StateIntervals]:
     """Yield the parts of windows as `split_by_state`, thread by thread."""
+    for windows in _windows_by_thread(trace, thread, begin, end):
+        yield StateIntervals(*_split(*windows))
+
+
+def add_times_by_cause(trace: Trace, thread: Int32, begin: Int64, end: Int64, number: Int64, sums: Int64) -> None:
+    """Add to `sums`, int64[numbers, causes], how long each cause holds in windows on threads, by their number."""
+    functions = schedule_functions()
+    for mine, *windows, states in _windows_by_thread(trace, thread, begin, end):
+        if functions is not None:
+            functions.tally(number[mine], *windows, states.times, states.cause, sums)
+            continue
+        for first in range(0, len(mine), _WINDOWS_AT_ONCE):
+            some = slice(first, first + _WINDOWS_AT_ONCE)
+            parts = StateIntervals(*_split(mine[some], *(each[some] for each in windows), states))
+            place = number[parts.window] * sums.shape[1] + parts.cause
+            sums += sums_by_number(place, parts.end - parts.begin, sums.size).reshape(sums.shape)
+
+
+def _windows_by_thread(
+    trace: Trace, thread: Int32, begin: Int64, end: Int64
+) -> Iterator[tuple[Int64, Int64, Int64, Int64, Int64, ThreadStates]]:
+    """Yield (numbers, begins, ends, first and last states of the windows of one thread, none empty; states)."""
     for code in distinct_numbers(thread[end > begin]):
         mine = np.flatnonzero((thread == code) & (end > begin))
         low, high = begin[mine], end[mine]
-        if code == NO_CODE:
-            unknown = np.full(len(mine), NO_CODE, np.int32), np.full(len(mine), Cause.UNRECORDED, np.int8)
-            yield StateIntervals(mine, low, high, *unknown)
-            continue
-        states = thread_states(trace, code)
+        states = _UNKNOWN_STATES if code == NO_CODE else thread_states(trace, code)
         first = search_sorted(states.times, low, "right")
-        last = search_sorted(states.times, high, "left")
-        yield StateIntervals(*_split(mine, low, high, first, last, states))
+        yield mine, low, high, first, search_sorted(states.times, high, "left"), states
 
 
 def _split(

@@ -18,7 +18,7 @@ from enum import IntEnum
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES, Cause, split_by_state, split_threads
+from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES, Cause, add_times_by_cause, split_by_state
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
 from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted, sums_by_number
 from torch_tb_profiler.base.memo import derived, stored
@@ -57,9 +57,6 @@ LATENCY_CATEGORIES = {
 
 PATH_CATEGORIES = (*HOST_CATEGORIES, *DEVICE_CATEGORIES, *LATENCY_CATEGORIES.values())
 """Everything that can be on the path: on the host, on the device, and latencies between them."""
-
-_SEGMENTS_AT_ONCE = 1 << 7
-"""Host segments of the path that are cut at once, which bounds the memory."""
 
 BOTTLENECKS = ("host", "device", "communication", "latency")
 """What can limit a step; `communication` is not part of `device` here."""
@@ -298,23 +295,15 @@ def _device_segments(trace: Trace) -> PathSegments:
 def path_times(trace: Trace) -> Int64:
     """Return ns of the path by step and category: int64[complete steps, categories]; rows sum to the steps.
 
-    The host's segments are cut part by part: all of them at once, which only a tab needs, are the largest table of
-    a trace.
+    The host's segments aren't listed, which only a tab needs: they are the largest table of a trace.
     """
     path, count = critical_path(trace), recorded_spans(trace).begin.shape[1]
+    other, columns = _device_segments(trace), len(PATH_CATEGORIES)
+    place = other.step * columns + other.category
+    times = sums_by_number(place, other.end - other.begin, count * columns).reshape(count, columns)
     host = np.flatnonzero(path.kind == PathSegmentKind.HOST)
-    times = np.zeros((count, len(PATH_CATEGORIES)), np.int64)
-
-    def add(step: Int64, category: Int8, duration: Int64) -> None:
-        place = step * len(PATH_CATEGORIES) + category
-        times[:] += sums_by_number(place, duration, times.size).reshape(times.shape)
-
-    other = _device_segments(trace)
-    add(other.step, other.category, other.end - other.begin)
-    for first in range(0, len(host), _SEGMENTS_AT_ONCE):
-        some = host[first : first + _SEGMENTS_AT_ONCE]
-        for parts in split_threads(trace, path.ref[some].astype(np.int32), path.begin[some], path.end[some]):
-            add(path.step[some].take(parts.window), parts.cause, parts.end - parts.begin)
+    thread, begin, end = path.ref[host].astype(np.int32), path.begin[host], path.end[host]
+    add_times_by_cause(trace, thread, begin, end, path.step[host], times)
     return times
 
 

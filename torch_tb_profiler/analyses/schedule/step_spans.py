@@ -14,7 +14,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds, typical_windows
 from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.base.intervals import covered_time, total
-from torch_tb_profiler.base.memo import stored
+from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_intervals, event_spans, rows_of_kind
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.schedule.replay import ReplayTimes
@@ -144,6 +144,7 @@ def most_saved_by_host(trace: Trace, savings: Sequence[Float64]) -> float:
     return min(max(mean_saving(trace, saved) for saved in savings), most_saved_on_host(trace), idle)
 
 
+@derived
 def most_saved_on_host(trace: Trace) -> float:
     """Return what a host that takes no time saves at most, mean ns per typical step: all but the busiest stream.
 

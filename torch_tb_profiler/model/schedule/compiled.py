@@ -60,6 +60,8 @@ class ScheduleFunctions(NamedTuple):
     latest  `slack`: (graph, runs, latest time of each point, latest end of each item), which it lowers in place
     split   `causes.split_by_state`: (number, begin, end, first state, last state of each window; times, row and
             cause of the states) -> (window, begin, end, row, cause) of each part
+    tally   `causes.add_times_by_cause`: (number, begin, end, first state, last state of each window; times and
+            cause of the states; sums), to which it adds, in the row of each number, how long each cause holds
     idle    `segments.idle_segments`: gaps -> (begin, end, row, gap, step, cause) of each piece, by begin
     during  `what_if.host_time_targets`: (times of points that ascend; starts, ends and numbers of intervals;
             sums), to which it adds, in the row of each number, what lies between each point and the one before
@@ -73,6 +75,7 @@ class ScheduleFunctions(NamedTuple):
     split: Callable[
         [Int64, Int64, Int64, Int64, Int64, Int64, Int32, Int8], tuple[Int64, Int64, Int64, Int32, Int8]
     ]
+    tally: Callable[[Int64, Int64, Int64, Int64, Int64, Int64, Int8, Int64], None]
     idle: Callable[[IdleGaps], tuple[Int64, Int64, Int32, Int32, Int32, Int8]]
     during: Callable[[Int64, Int64, Int64, Int32, Int64], None]
     cover: Callable[[Int32, Int64, Int64, Int32, ThreadTimes], Int64 | None]

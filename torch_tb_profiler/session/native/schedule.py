@@ -16,14 +16,14 @@ from torch_tb_profiler.model.schedule.compiled import IdleGaps, ScheduleFunction
 from torch_tb_profiler.model.schedule.compiled_threads import ThreadFunctions, ThreadSlices
 from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64
-from torch_tb_profiler.session.native.columns import address, as_column
+from torch_tb_profiler.session.native.columns import address, as_column, check_numbers
 
 _SIZE, _POINTER = ctypes.c_size_t, ctypes.c_void_p
 
 LIBRARY = CompiledLibrary(
     "schedule",
     "schedule",
-    4,
+    5,
     {
         "schedule_abi": (ctypes.c_uint32,),
         "schedule_say_crash": (None, ctypes.c_char_p),
@@ -31,6 +31,7 @@ LIBRARY = CompiledLibrary(
         "schedule_replay": (None, _POINTER, _POINTER, _SIZE, _SIZE, *[_POINTER] * 6),
         "schedule_latest": (None, _POINTER, _POINTER, _SIZE, *[_POINTER] * 4),
         "schedule_split": (_SIZE, *[_POINTER] * 5, _SIZE, *[_POINTER] * 8),
+        "schedule_tally": (None, *[_POINTER] * 5, _SIZE, *[_POINTER] * 3, _SIZE),
         "schedule_idle": (_SIZE, *[_POINTER] * 8),
         "schedule_during": (None, _POINTER, _SIZE, *[_POINTER] * 3, _SIZE, _POINTER, _SIZE),
         "schedule_cover": (ctypes.c_int, *[_POINTER] * 2, _SIZE, *[_POINTER] * 2),
@@ -135,6 +136,7 @@ def load_schedule_functions() -> ScheduleFunctions | None:
         functions.replay,
         functions.latest,
         functions.split,
+        functions.tally,
         functions.idle,
         functions.during,
         functions.cover,
@@ -215,9 +217,7 @@ class _Functions:
         cause: Int8,
     ) -> tuple[Int64, Int64, Int64, Int32, Int8]:
         count = len(times) + 1
-        if first.min(initial=0) < 0 or last.max(initial=0) >= count or (last < first).any():
-            raise ValueError(f"a window has states beyond the {count} that there are")
-        windows = [as_column(each, np.int64, len(number)) for each in (number, low, high, first, last)]
+        windows = _windows_among(count, number, low, high, first, last)
         states = (
             as_column(times, np.int64, count - 1),
             as_column(row, np.int32, count),
@@ -229,6 +229,24 @@ class _Functions:
         count = self._library.schedule_split(*map(address, windows), len(low), *addresses)
         window, begin, end, part_row, part_cause = (column[:count] for column in parts)
         return window, begin, end, part_row, part_cause
+
+    def tally(
+        self,
+        number: Int64,
+        low: Int64,
+        high: Int64,
+        first: Int64,
+        last: Int64,
+        times: Int64,
+        cause: Int8,
+        sums: Int64,
+    ) -> None:
+        count, (rows, causes) = len(times) + 1, sums.shape
+        windows = _windows_among(count, check_numbers(number, rows), low, high, first, last)
+        states = as_column(times, np.int64, count - 1), as_column(check_numbers(cause, causes), np.int8, count)
+        assert sums.dtype == np.int64 and sums.flags.c_contiguous  # it is changed in place
+        columns = map(address, (*states, sums))
+        self._library.schedule_tally(*map(address, windows), len(low), *columns, causes)
 
     def idle(self, gaps: IdleGaps) -> tuple[Int64, Int64, Int32, Int32, Int32, Int8]:
         threads, checked = len(gaps.partner), []
@@ -363,6 +381,15 @@ class _Functions:
         room, (since, resume) = np.empty(len(rows), np.int64), np.empty((2, 2 * len(rows)), np.int64)
         made = self._library.schedule_silences(ctypes.byref(stack), *map(address, (room, since, resume)))
         return None if made < 0 else (since[:made].copy(), resume[:made].copy())
+
+
+def _windows_among(
+    count: int, number: Int64, low: Int64, high: Int64, first: Int64, last: Int64
+) -> list[npt.NDArray[Any]]:
+    """Return windows for C. Raises ValueError if one has states beyond the `count` that there are."""
+    if first.min(initial=0) < 0 or last.max(initial=0) >= count or (last < first).any():
+        raise ValueError(f"a window has states beyond the {count} that there are")
+    return [as_column(each, np.int64, len(number)) for each in (number, low, high, first, last)]
 
 
 def _chains(graph: Schedule) -> int:
