@@ -101,18 +101,26 @@ class BlockingCallGroups(msgspec.Struct, frozen=True):
 def blocking_call_groups(trace: Trace) -> BlockingCallGroups:
     """Find the blocking calls; each is in one group at most."""
     rows = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
-    rows = rows[_names_match(trace, rows, _VENDOR)]
-    launch, wait = _names_match(trace, rows, _LAUNCH), _names_match(trace, rows, _WAIT)
-    memory = _names_match(trace, rows, _MEMORY)
-    allocating = memory if _recurs(trace, rows[memory]) else np.zeros(len(rows), np.bool_)
-    duration = trace.events.duration[rows]
-    median_launch = median(duration[launch]) if launch.any() else 0.0
-    slow = (duration >= MIN_LONG_CALL_NS) & ~wait & ~allocating & ~_names_match(trace, rows, _COPY)
-    slow &= ~launch | (duration > SLOW_LAUNCH_RATIO * median_launch)
-    starting = rows[slow]
+    names, durations = trace.events.name.take(rows), trace.events.duration
+    vendor, launch, wait, memory, copy = (
+        name_mask(trace.strings, pattern.search, names) for pattern in (_VENDOR, _LAUNCH, _WAIT, _MEMORY, _COPY)
+    )
+    waiting, allocating = rows[(vendor & wait).take(names)], rows[(vendor & memory).take(names)]
+    starting = rows[durations.take(rows) >= MIN_LONG_CALL_NS]
+    names_of_long = trace.events.name.take(starting)
+    others = vendor & ~wait & ~copy
+    if _recurs(trace, allocating):
+        others &= ~memory
+    else:
+        allocating = allocating[:0]
+    is_launch = launch.take(names_of_long)
+    if is_launch.any():
+        median_launch = median(durations.take(rows[(vendor & launch).take(names)]))
+        is_launch &= durations.take(starting) <= SLOW_LAUNCH_RATIO * median_launch
+    starting = starting[others.take(names_of_long) & ~is_launch]
     if _recurs(trace, starting):
         starting = starting[:0]
-    return BlockingCallGroups(rows[wait], rows[allocating], starting)
+    return BlockingCallGroups(waiting, allocating, starting)
 
 
 def _names_match(trace: Trace, rows: Int32, pattern: re.Pattern[str]) -> Bool:

@@ -24,7 +24,7 @@ from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_operators, innermost_enclosing
 from torch_tb_profiler.model.costs.call import Cost, UnknownCostError, read_call
-from torch_tb_profiler.model.costs.models import find_cost_model
+from torch_tb_profiler.model.costs.models import CostModel, find_cost_model
 from torch_tb_profiler.model.dtypes import peak_dtype
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import Kind, event_kinds, event_spans
@@ -97,8 +97,8 @@ def operator_work(trace: Trace) -> OperatorWork:
     length = end - start
     main = _main_event(call, length, rows, _are_products(trace, rows), count)
     signature, first = _signatures(trace, owners, main)
-    costs = _owner_costs(trace, owners, first, main[first])
-    kernels = [_event_name(trace, row) for row in main[first].tolist()]
+    kernels = _event_names(trace, main[first])
+    costs = _owner_costs(trace, owners, first, kernels)
     types, reasons = _TextCodes(), _TextCodes()
     type_codes = [types.add(peak_dtype(c.type, c.unit, k)) for c, k in zip(costs, kernels, strict=True)]
     reason = np.array([reasons.add(cost.reason or "") for cost in costs], np.int32)[signature]
@@ -236,7 +236,8 @@ def _input_shapes(trace: Trace, rows: Int32) -> tuple[Int32, list[str]]:
 def call_cost(trace: Trace, row: int, kernel: int) -> Cost:
     """Return the cost of a call that runs as `kernel` (both rows), or an unknown cost with its reason."""
     (texts,) = input_texts(trace, np.array([row], np.int32))
-    return _cost(trace, _event_name(trace, row), texts, kernel)
+    name, kernel_name = _event_names(trace, np.array([row, kernel], np.int32))
+    return _cost(find_cost_model(trace, name), name, texts, kernel_name)
 
 
 def input_texts(trace: Trace, rows: Int32) -> list[tuple[str | None, ...]]:
@@ -251,37 +252,49 @@ def _texts_of(codes: Int32, texts: Sequence[str]) -> list[str | None]:
     return [known.get(code) for code in codes.tolist()]
 
 
-def _owner_costs(trace: Trace, owners: WorkOwners, positions: Int64, kernels: Int32) -> list[Cost]:
-    """Return the costs of the calls at these positions, whose longest kernels are the rows `kernels`."""
-    calls = owners.calls[positions]
-    costs = []
-    for position, row, kernel, texts in zip(
-        positions.tolist(), calls.tolist(), kernels.tolist(), input_texts(trace, calls), strict=True
+def _owner_costs(trace: Trace, owners: WorkOwners, positions: Int64, kernels: Sequence[str]) -> list[Cost]:
+    """Return the costs of the calls at these positions, whose longest kernels have these names."""
+    calls, models, costs = owners.calls[positions], _KnownModels(trace), []
+    for is_modeled, captured, name, kernel, texts in zip(
+        owners.modeled[positions].tolist(),
+        owners.captured[positions].tolist(),
+        _event_names(trace, calls),
+        kernels,
+        input_texts(trace, calls),
+        strict=True,
     ):
-        captured = int(owners.captured[position])
-        if not owners.modeled[position]:
+        if not is_modeled:
             costs.append(Cost(None, None, reason=NOT_MODELED))
         elif captured < 0:
-            costs.append(_cost(trace, _event_name(trace, row), texts, kernel))
+            costs.append(_cost(models[name], name, texts, kernel))
         else:
             call = owners.captures[captured]
-            costs.append(_cost(trace, call.operator, call.inputs, kernel))
+            costs.append(_cost(models[call.operator], call.operator, call.inputs, kernel))
     return costs
 
 
-def _cost(trace: Trace, name: str, texts: Sequence[str | None], kernel: int) -> Cost:
-    model = find_cost_model(trace, name)
+class _KnownModels(dict[str, CostModel | None]):
+    """The models of operators by name, found when they are first asked for."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def __missing__(self, name: str) -> CostModel | None:
+        self[name] = find_cost_model(self._trace, name)
+        return self[name]
+
+
+def _cost(model: CostModel | None, name: str, texts: Sequence[str | None], kernel: str) -> Cost:
     if model is None:
         return Cost(None, None, reason=NOT_MODELED)
     try:
-        return model.cost(read_call(name, texts, _event_name(trace, kernel)))
+        return model.cost(read_call(name, texts, kernel))
     except UnknownCostError as error:
         return Cost(None, None, unit="matrix" if model.family == "matrix" else None, reason=str(error))
 
 
-def _event_name(trace: Trace, row: int) -> str:
-    code = int(trace.events.name[row])
-    return trace.strings[code] if code >= 0 else ""
+def _event_names(trace: Trace, rows: Int32) -> list[str]:
+    return [trace.strings[code] if code >= 0 else "" for code in trace.events.name.take(rows).tolist()]
 
 
 def _copied_bytes(trace: Trace, count: int, rows: Int32, call: Int32) -> tuple[Float64, Bool]:

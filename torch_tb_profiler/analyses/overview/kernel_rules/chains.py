@@ -25,6 +25,7 @@ from torch_tb_profiler.analyses.shared.attainable import attainable_ns, owning_c
 from torch_tb_profiler.analyses.shared.grouping import (
     dense_codes,
     group,
+    input_shape_codes,
     launch_times,
     positions_by_value,
     stable_order,
@@ -134,9 +135,11 @@ def _are_elementwise(trace: Trace) -> Bool:
 def _elements(trace: Trace, calls: Int32) -> Int64:
     """Return int64[k]: the elements of the largest input of these calls of `operator_work`."""
     work = operator_work(trace)
-    same = group(work.signature[calls])
-    rows = work.owners.calls[calls[same.first]]
-    return np.array([_max_elements(trace, int(row)) for row in rows], np.int64)[same.which]
+    rows = work.owners.calls[calls]
+    # Calls of a capture have shapes of their own; of all others few differ.
+    same = group(work.signature[calls] if work.owners.captures else input_shape_codes(trace).take(rows))
+    sizes = [_max_elements(trace, row) for row in rows[same.first].tolist()]
+    return np.array(sizes, np.int64)[same.which]
 
 
 def _is_elementwise(name: str) -> bool:
