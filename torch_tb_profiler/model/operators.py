@@ -21,7 +21,7 @@ from torch_tb_profiler.base.markers import is_training_mark
 from torch_tb_profiler.base.memo import prepared
 from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kernels.tensor_cores import TC_UNKNOWN, TC_YES, eligible_operators, uses_tensor_cores
+from torch_tb_profiler.model.kernels.tensor_cores import TC_UNKNOWN, TC_YES, are_eligible, uses_tensor_cores
 from torch_tb_profiler.model.kinds import Kind, event_kinds, event_spans, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, name_mask
 
@@ -88,7 +88,7 @@ def operators(trace: Trace) -> Operators:
     ]
     levels = _nesting_levels(parents, tree.depth[rows])
     totals = [_sum_levels(values, levels) for values in self_times]
-    eligible = eligible_operators(trace)[rows] | (self_times[1] > 0)
+    eligible = are_eligible(trace, rows) | (self_times[1] > 0)
     return Operators(
         rows=rows,
         host_total=host_total,

@@ -225,10 +225,10 @@ def find_contention(trace: Trace) -> Iterator[Finding]:
     rows = rows[~is_communication_kernel(trace).take(rows)]
     (start, end), device = event_spans(trace, rows), device_ids(trace).take(rows)
     beside = np.zeros(len(rows), np.int64)
-    for number in distinct_numbers(device):
-        times = _collective_times(trace, number)
+    for each_device in distinct_numbers(device):
+        times = _collective_times(trace, each_device)
         if len(times.starts):
-            mine = np.flatnonzero(device == number)
+            mine = np.flatnonzero(device == each_device)
             beside[mine] = covered_time(times, start[mine], end[mine])
     is_during = 2 * beside >= end - start
     # What is compared is of names that often run beside collectives, which few do.
@@ -237,8 +237,8 @@ def find_contention(trace: Trace) -> Iterator[Finding]:
     often = np.flatnonzero(is_often[names + 1]) if beside.any() else np.empty(0, np.int64)
     if len(often) == 0:
         return
-    names, is_during = names[often], is_during[often]
-    rows, start, end, device, beside = (each[often] for each in (rows, start, end, device, beside))
+    names, rows, is_during = names[often], rows[often], is_during[often]
+    start, end, device, beside = (each[often] for each in (start, end, device, beside))
     length = end - start
     grid, shape = kernel_size_codes(trace, rows)
     kernels = group(names.astype(np.int64), device.astype(np.int64), grid, shape)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -235,55 +235,58 @@ def unrecorded_host_times(trace: Trace, min_ns: int) -> Intervals:
 
 def split_by_state(trace: Trace, thread: Int32, begin: Int64, end: Int64) -> StateIntervals:
     """Split windows on threads (NO_CODE: on no thread) where the thread's state changes."""
-    parts = [*split_threads(trace, thread, begin, end)]
+    parts = [_split(*windows) for windows in _windows_by_thread(trace, thread, begin, end)]
     if len(parts) == 1:
-        return parts[0]
+        return StateIntervals(*parts[0])
     if not parts:
         none = np.empty(0, np.int64)
         return StateIntervals(none, none, none, none.astype(np.int32), none.astype(np.int8))
-    columns = zip(*map(msgspec.structs.astuple, parts), strict=True)
-    return StateIntervals(*map(np.concatenate, columns))
-
-
-def split_threads(trace: Trace, thread: Int32, begin: Int64, end: Int64) -> Iterator[StateIntervals]:
-    """Yield the parts of windows as `split_by_state`, thread by thread."""
-    for windows in _windows_by_thread(trace, thread, begin, end):
-        yield StateIntervals(*_split(*windows))
+    return StateIntervals(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def add_times_by_cause(trace: Trace, thread: Int32, begin: Int64, end: Int64, number: Int64, sums: Int64) -> None:
     """Add to `sums`, int64[numbers, causes], how long each cause holds in windows on threads, by their number."""
     functions = schedule_functions()
-    for mine, *windows, states in _windows_by_thread(trace, thread, begin, end):
+    for windows, states in _windows_by_thread(trace, thread, begin, end):
         if functions is not None:
-            functions.tally(number[mine], *windows, states.times, states.cause, sums)
+            numbered = windows._replace(number=number[windows.number])
+            functions.tally(*numbered, states.times, states.cause, sums)
             continue
-        for first in range(0, len(mine), _WINDOWS_AT_ONCE):
-            some = slice(first, first + _WINDOWS_AT_ONCE)
-            parts = StateIntervals(*_split(mine[some], *(each[some] for each in windows), states))
+        for first in range(0, len(windows.number), _WINDOWS_AT_ONCE):
+            some = _Windows(*(each[first : first + _WINDOWS_AT_ONCE] for each in windows))
+            parts = StateIntervals(*_split(some, states))
             place = number[parts.window] * sums.shape[1] + parts.cause
             sums += sums_by_number(place, parts.end - parts.begin, sums.size).reshape(sums.shape)
 
 
+class _Windows(NamedTuple):
+    """Windows [low, high) of one thread, none of them empty; the first and the last of its states in each."""
+
+    number: Int64
+    low: Int64
+    high: Int64
+    first: Int64
+    last: Int64
+
+
 def _windows_by_thread(
     trace: Trace, thread: Int32, begin: Int64, end: Int64
-) -> Iterator[tuple[Int64, Int64, Int64, Int64, Int64, ThreadStates]]:
-    """Yield (numbers, begins, ends, first and last states of the windows of one thread, none empty; states)."""
+) -> Iterator[tuple[_Windows, ThreadStates]]:
+    """Yield the windows of each thread, and its states."""
     for code in distinct_numbers(thread[end > begin]):
         mine = np.flatnonzero((thread == code) & (end > begin))
         low, high = begin[mine], end[mine]
         states = _UNKNOWN_STATES if code == NO_CODE else thread_states(trace, code)
-        first = search_sorted(states.times, low, "right")
-        yield mine, low, high, first, search_sorted(states.times, high, "left"), states
+        first, last = search_sorted(states.times, low, "right"), search_sorted(states.times, high, "left")
+        yield _Windows(mine, low, high, first, last), states
 
 
-def _split(
-    number: Int64, low: Int64, high: Int64, first: Int64, last: Int64, states: ThreadStates
-) -> tuple[Int64, Int64, Int64, Int32, Int8]:
-    """Return (window, begin, end, row, cause) of the parts of windows [low, high), from first to last state."""
+def _split(windows: _Windows, states: ThreadStates) -> tuple[Int64, Int64, Int64, Int32, Int8]:
+    """Return (window, begin, end, row, cause) of the parts of windows."""
     functions = schedule_functions()
     if functions is not None:
-        return functions.split(number, low, high, first, last, states.times, states.row, states.cause)
+        return functions.split(*windows, states.times, states.row, states.cause)
+    number, low, high, first, last = windows
     counts = last - first + 1
     window = np.repeat(np.arange(len(number)), counts)
     state = np.arange(len(window)) - np.repeat(np.cumsum(counts) - counts, counts) + first[window]

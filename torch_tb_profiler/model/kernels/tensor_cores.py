@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.base.memo import derived, stored
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.base.patterns import AnyCase
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.kernels.families import family_of_name
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
 from torch_tb_profiler.model.kinds import Kind, event_kinds
-from torch_tb_profiler.model.trace import Bool, Trace, distinct_codes, name_mask
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes, name_mask
 
 TC_YES, TC_NO, TC_UNKNOWN = 1, 0, -1
 
@@ -151,9 +151,9 @@ def _first_match(rules: tuple[tuple[str, AnyCase], ...], text: str) -> str | Non
     return next((why for why, pattern in rules if pattern.search(text)), None)
 
 
-@derived
-def eligible_operators(trace: Trace) -> Bool:
-    """Return which events are operators that could use Tensor Cores, bool[n], by name."""
-    by_name = name_mask(trace.strings, ELIGIBLE_OPERATORS.__contains__)
-    eligible: Bool = (event_kinds(trace) == Kind.CPU_OP) & by_name.take(trace.events.name)
+def are_eligible(trace: Trace, rows: Int32) -> Bool:
+    """Return bool[k]: which of these events are operators that could use Tensor Cores, by name."""
+    names = trace.events.name.take(rows)
+    by_name = name_mask(trace.strings, ELIGIBLE_OPERATORS.__contains__, names)
+    eligible: Bool = (event_kinds(trace).take(rows) == Kind.CPU_OP) & by_name.take(names)
     return eligible

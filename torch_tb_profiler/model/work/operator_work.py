@@ -225,10 +225,12 @@ def _compact_codes(key: Int64) -> tuple[Int64, int]:
     return (np.cumsum(is_used) - 1)[key], int(is_used.sum())
 
 
-def _input_shapes(trace: Trace, rows: Int32) -> tuple[Int32, list[str]]:
+def _input_shapes(trace: Trace, rows: Int32) -> tuple[Int32, Sequence[str]]:
     """Return (codes, texts) of the input shapes in either spelling of their key."""
     codes, texts = trace.arg_codes("Input Dims", rows)
     older, older_texts = trace.arg_codes("Input dims", rows)
+    if len(older_texts) == 0:
+        return codes, texts
     both = np.where(codes >= 0, codes, np.where(older >= 0, older + len(texts), NO_CODE))
     return both.astype(np.int32), [*texts, *older_texts]
 

@@ -32,7 +32,7 @@ from torch_tb_profiler.model.kernels.short_names import (
     product_type,
     short_kernel_names,
 )
-from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, TC_YES, eligible_operators, uses_tensor_cores
+from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, TC_YES, are_eligible, uses_tensor_cores
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.origins.replays import replayed_mask
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes
@@ -74,7 +74,7 @@ def find_missing_mixed_precision(trace: Trace) -> Iterator[Finding]:
     links = device_links(trace)
     candidates = event_kinds(trace)[links.rows] == Kind.KERNEL
     rows, operators = links.rows[candidates], links.operator[candidates]
-    named = eligible_operators(trace)[operators] & (operators >= 0) & _in_float32(trace, operators)
+    named = are_eligible(trace, operators) & (operators >= 0) & _in_float32(trace, operators)
     idle_cores, replayed = named, replayed_mask(trace)[candidates]
     if replayed.any():
         idle_cores = named | (replayed & _are_float32_products(trace, rows))
