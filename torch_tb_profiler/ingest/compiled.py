@@ -16,9 +16,10 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 ABSENT = "not part of this installation"
 """Why a library is unavailable that wasn't built."""
@@ -38,8 +39,7 @@ def is_allowed() -> bool:
     return os.environ.get(_SWITCH) != "0"
 
 
-@dataclass(frozen=True)
-class CompiledLibrary:
+class CompiledLibrary(msgspec.Struct, frozen=True):
     """A library that setup.py builds beside the code that loads it.
 
     name       "events" is libevents.so on Linux, libevents.dylib on macOS, events.dll on Windows

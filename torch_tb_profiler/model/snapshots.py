@@ -10,14 +10,13 @@ requested sizes only.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.base.memo import Memo
+from torch_tb_profiler.base.memo import MemoizedStruct
 
 Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
@@ -169,8 +168,7 @@ class SnapshotFacts(msgspec.Struct, frozen=True):
     preview: bool = False
 
 
-@dataclass(frozen=True)
-class RecordedSnapshot:
+class RecordedSnapshot(MemoizedStruct, frozen=True):
     """A CUDA memory snapshot.
 
     stack_ends   int64[k]: the frames of stack i end at stack_ends[i] of `stack_frames`; stack 0 is empty
@@ -190,7 +188,6 @@ class RecordedSnapshot:
     stack_frames: Int32
     texts: Sequence[str]
     facts: SnapshotFacts
-    _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     @property
     def stack_count(self) -> int:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -68,7 +69,7 @@ COMPOSER = "Composer"
 AORTA = "AORTA"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Events:
     """Columns of equal length n, one row per event in file order.
 
@@ -95,8 +96,7 @@ class Events:
         return len(self.phase)
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(msgspec.Struct, frozen=True):
     """A distinct (pid, tid) pair of the file, spelled as in the file (int, str, or None)."""
 
     pid: int | str | None
@@ -108,8 +108,7 @@ class Thread:
         return f"{self.pid}/{self.tid}"
 
 
-@dataclass(frozen=True, slots=True)
-class ArgColumn:
+class ArgColumn(msgspec.Struct, frozen=True):
     """The values of one argument key.
 
     rows    int32, ascending, the events that carry the key
@@ -124,7 +123,7 @@ class ArgColumn:
     dictionary: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trace:
     """Everything that one file, or one rank of a merged file, contains.
 
@@ -246,8 +245,7 @@ Recordings = Sequence[Trace]
 """One or more recordings; where only one can be shown (memory, batch sizes) it is the first."""
 
 
-@dataclass(frozen=True)
-class TracePair:
+class TracePair(msgspec.Struct, frozen=True):
     """The recordings that Diff compares: base and candidate.
 
     one_run  True if all are recordings of one worker of one run, hence of one program

@@ -6,7 +6,6 @@ Texts are interned as they arrive, so memory holds codes and each distinct text 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -63,13 +62,12 @@ class _CellBlock(msgspec.Struct):
     values: npt.NDArray[Any]
 
 
-@dataclass
-class _GrowingArg:
+class _GrowingArg(msgspec.Struct):
     """An argument column that still grows; its blocks may be of several kinds."""
 
-    texts: TextCodes = field(default_factory=TextCodes)
-    jsons: JsonCodes = field(default_factory=JsonCodes)
-    blocks: list[_CellBlock] = field(default_factory=list)
+    texts: TextCodes = msgspec.field(default_factory=TextCodes)
+    jsons: JsonCodes = msgspec.field(default_factory=JsonCodes)
+    blocks: list[_CellBlock] = []
 
 
 class EventColumns:

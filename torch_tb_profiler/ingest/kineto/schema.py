@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from operator import attrgetter
 from typing import Any, Literal
@@ -50,11 +49,10 @@ class ArgumentKey(msgspec.Struct, frozen=True):
     always: bool
 
 
-@dataclass
-class CategoryKeys:
+class CategoryKeys(msgspec.Struct):
     """The argument keys of a category; extra event-level keys are written "@key"."""
 
-    keys: dict[str, ArgumentKey] = field(default_factory=dict)
+    keys: dict[str, ArgumentKey] = {}
     args_always: bool = True
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
@@ -101,8 +100,7 @@ def _find_engine(name: str, tid: int | str | None) -> int:
     return _ENGINE_BY_TYPE.get(tid // _ENGINES_PER_TYPE, OTHER) if isinstance(tid, int) else OTHER
 
 
-@dataclass(frozen=True)
-class GaudiConfig:
+class GaudiConfig(msgspec.Struct, frozen=True):
     """What a configuration asks for; None: it leaves that to the profiler's default.
 
     file          how people know the file
@@ -121,7 +119,7 @@ class GaudiConfig:
     phase: str | None = None
     buffer_bytes: int | None = None
     parsed: bool = True
-    units: dict[str, bool] = field(default_factory=dict)
+    units: dict[str, bool] = {}
 
 
 @derived
