@@ -5,8 +5,9 @@ everything.
 
 It is used only where TORCH_PROFILER_NATIVE enables it: in worker processes, and in commands that read a large
 file. A crash there costs one file, and a line on standard error says what to do. The process of a server, a
-notebook, or a training job must not take that risk. Functions that compare the ranks of a job read no file, so
-they are used everywhere unless it is 0.
+notebook, or a training job must not take that risk. Functions that get nothing but columns checked by Python
+(those that compare the ranks of a job, sum columns, or replay a schedule) read no file, so they are used
+everywhere unless it is 0.
 """
 
 from __future__ import annotations

@@ -338,7 +338,7 @@ class RequestedFiles:
             if trace is None:
                 return None
             from torch_tb_profiler.session.cache import tables
-            from torch_tb_profiler.session.jobs import enable_compiled_functions, enable_job_functions
+            from torch_tb_profiler.session.jobs import enable_checked_functions, enable_compiled_functions
 
             if self._own_process:
                 from torch_tb_profiler.base.memory import allow_huge_pages, recycle_arrays
@@ -347,7 +347,7 @@ class RequestedFiles:
                 allow_huge_pages(False)
                 recycle_arrays()
             elif len(trace) >= tables.MIN_EVENTS:
-                enable_job_functions()
+                enable_checked_functions()
             tables.use_table_cache(trace, self._cache, self._key(id_), part)
             trace = self._open.add(id_, part, trace)
         with self._lock:

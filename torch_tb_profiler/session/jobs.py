@@ -254,6 +254,19 @@ def enable_compiled_functions(own_process: bool = False) -> None:
     enable_job_functions(anywhere=False)
 
 
+def enable_checked_functions() -> None:
+    """Answer what is asked of a trace with the compiled functions that may be used in any process.
+
+    Unless the user forbids it: what they get has been checked in Python, so that a file can't make them read or
+    write beyond a column.
+    """
+    from torch_tb_profiler.model.schedule.compiled import use_schedule_functions
+    from torch_tb_profiler.session.native.schedule import load_schedule_functions
+
+    use_schedule_functions(load_schedule_functions(anywhere=True))
+    enable_job_functions()
+
+
 def enable_job_functions(anywhere: bool = True) -> None:
     """Compare the ranks of a large job with compiled functions, unless the user forbids it.
 

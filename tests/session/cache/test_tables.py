@@ -16,9 +16,11 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache, tables
 from torch_tb_profiler.model import operators
+from torch_tb_profiler.model.schedule import compiled as schedule_compiled
 from torch_tb_profiler.session import jobs, open_session
 from torch_tb_profiler.session.cache import tables as kept
 from torch_tb_profiler.session.native.job import job_functions
+from torch_tb_profiler.session.native.schedule import load_schedule_functions
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views import all_tabs, find_view
 
@@ -238,12 +240,15 @@ def test_functions_in_c_answer_what_is_asked_of_large_traces_in_any_process(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool
 ) -> None:
     monkeypatch.setattr(compiled, "_functions", None)
+    monkeypatch.setattr(schedule_compiled, "_functions", None)
     monkeypatch.setattr(kept, "MIN_EVENTS", 0 if large else 10_000_000)
     answers(runs, tmp_path)
     compiled.use_column_functions(None)  # reading a file enables them only in workers
+    schedule_compiled.use_schedule_functions(None)
     answers(runs, tmp_path)
-    used = compiled.column_functions(1_000_000) is not None
-    assert used == (large and job_functions(anywhere=True) is not None)
+    used = compiled.column_functions(1_000_000) is not None, schedule_compiled.schedule_functions() is not None
+    built = job_functions(anywhere=True) is not None, load_schedule_functions(anywhere=True) is not None
+    assert used == (built if large else (False, False))
 
 
 def test_small_traces_keep_no_tables(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.arrays import distinct_numbers
-from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_enabled
+from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_allowed, is_enabled
 from torch_tb_profiler.model.schedule.compiled import IdleGaps, ScheduleFunctions, ThreadTimes
 from torch_tb_profiler.model.schedule.compiled_threads import ThreadFunctions, ThreadSlices
 from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit
@@ -125,9 +125,12 @@ class _Stack(ctypes.Structure):
     )
 
 
-def load_schedule_functions() -> ScheduleFunctions | None:
-    """Return the functions of the library, or None if it is missing or not enabled in this process."""
-    library = _open_library() if is_enabled() else None
+def load_schedule_functions(anywhere: bool = False) -> ScheduleFunctions | None:
+    """Return the functions of the library, or None if it is missing or not enabled in this process.
+
+    anywhere  unless the user has turned it off, it is enabled in every process
+    """
+    library = _open_library() if is_enabled() or (anywhere and is_allowed()) else None
     if library is None:
         return None
     functions = _Functions(library)
