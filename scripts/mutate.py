@@ -87,7 +87,7 @@ def main() -> None:
     )
     sample = random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))
     print(f"{len(mutants)} mutants, {len(sample)} drawn", file=sys.stderr)
-    tests = Coverage(options.coverage or Path(tempfile.mkdtemp()) / "data")
+    tests = LineCoverage(options.coverage or Path(tempfile.mkdtemp()) / "data")
     # Forked children need not import these again.
     import numpy  # noqa: F401
     import pyarrow.compute  # noqa: F401
@@ -148,7 +148,7 @@ def pytest_runtest_protocol(item):
 """A plugin of pytest that tells coverage which test runs."""
 
 
-class Coverage:
+class LineCoverage:
     """Which tests execute which line."""
 
     def __init__(self, data: Path) -> None:

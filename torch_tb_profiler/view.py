@@ -121,8 +121,11 @@ class Member(Generic[S]):
 
 
 class Members(tuple[Member[S], ...]):
-    """The members of a run. Requests share one object until a member changes, so that what is derived from all of
-    them (`model.trace.derived`) is computed once."""
+    """The members of a run.
+
+    Requests share one object until a member changes, so that what is derived from all of them is computed once
+    (`base.memo.derived`).
+    """
 
     _memo: Memo
 

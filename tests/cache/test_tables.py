@@ -22,7 +22,7 @@ class Range(NamedTuple):
     end: Int64
 
 
-class Table(msgspec.Struct, frozen=True):
+class SampleTable(msgspec.Struct, frozen=True):
     row: npt.NDArray[np.int32]
     chosen: npt.NDArray[np.bool_]
     times: Int64
@@ -32,10 +32,12 @@ class Table(msgspec.Struct, frozen=True):
     nothing: Int64 | None = None
 
 
-def table() -> Table:
+def table() -> SampleTable:
     times = np.arange(6).reshape(2, 3).T  # not contiguous
     ranges = {3: Range(np.array([1]), np.empty(0, np.int64))}
-    return Table(np.array([4, -1], np.int32), np.array([True, False, True]), times, ranges, ("a", "é"), np.nan)
+    return SampleTable(
+        np.array([4, -1], np.int32), np.array([True, False, True]), times, ranges, ("a", "é"), np.nan
+    )
 
 
 def written(value: object) -> bytes:
@@ -49,8 +51,8 @@ def plain(value: Any) -> Any:
 
 
 def test_a_table_is_read_as_it_was_written() -> None:
-    found = read_table(written(table()), Table)
-    assert isinstance(found, Table)
+    found = read_table(written(table()), SampleTable)
+    assert isinstance(found, SampleTable)
     assert isinstance(found.ranges[3], Range)
     assert np.isnan(found.share)
     assert plain(msgspec.structs.replace(found, share=0.0)) == plain(msgspec.structs.replace(table(), share=0.0))
@@ -78,12 +80,12 @@ def test_any_cut_or_changed_byte_is_an_error(tmp_path: Path) -> None:
     content = path.read_bytes()
     for at in range(0, len(content), 7):
         path.write_bytes(content[:at] + bytes([content[at] ^ 64]) + content[at + 1 :])
-        assert cache.load_table("key", "t", lambda: Table) is None
+        assert cache.load_table("key", "t", lambda: SampleTable) is None
         assert not path.exists()
         path.write_bytes(content[:at])
-        assert cache.load_table("key", "t", lambda: Table) is None
+        assert cache.load_table("key", "t", lambda: SampleTable) is None
     path.write_bytes(content)
-    loaded = cache.load_table("key", "t", lambda: Table)
+    loaded = cache.load_table("key", "t", lambda: SampleTable)
     assert loaded is not None and loaded.names == ("a", "é")
 
 
@@ -99,7 +101,7 @@ def test_an_entry_in_the_place_of_another_is_refused(tmp_path: Path) -> None:
 
     def read(key: str, name: str) -> list[bool]:
         results = (
-            cache.load_table(key, name, lambda: Table),
+            cache.load_table(key, name, lambda: SampleTable),
             cache.load_columns(key, name),
             cache.load_json(key, name),
             cache.load_reduced(key, name, mapped=True),

@@ -13,17 +13,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.terminal import Terminal
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.cli import main
 from torch_tb_profiler.cli._session import ProgressLine
 from torch_tb_profiler.cli._styles import emphasize
 from torch_tb_profiler.session import FileState, ProgressInfo
 from torch_tb_profiler.views import SLUGS, all_views
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def test_errors_are_red_on_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:

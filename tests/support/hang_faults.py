@@ -18,7 +18,7 @@ Fault = Literal["stop", "wrong_op", "wrong_size", "skip", "swap", "none"]
 
 
 @dataclass(frozen=True)
-class Call:
+class ProgramCall:
     """A collective of a group, or a message between two of its members (global ranks)."""
 
     operation: str
@@ -52,26 +52,28 @@ def draw_groups(random_: random.Random, world: int) -> dict[str, list[int]]:
     return {name: ranks for name, ranks in groups.items() if len(ranks) > 1}
 
 
-def draw_programs(random_: random.Random, world: int, groups: dict[str, list[int]]) -> dict[int, list[Call]]:
+def draw_programs(
+    random_: random.Random, world: int, groups: dict[str, list[int]]
+) -> dict[int, list[ProgramCall]]:
     """Return a program per rank; all ranks agree on the order of what they share, so it ends without a fault."""
-    programs: dict[int, list[Call]] = {rank: [] for rank in range(world)}
+    programs: dict[int, list[ProgramCall]] = {rank: [] for rank in range(world)}
     everyone = {"0": list(range(world)), **groups}
     for _ in range(random_.randint(4, 12)):
         name = random_.choice(list(everyone))
         members = everyone[name]
         if random_.random() < 0.25:
             one, other = random_.sample(members, 2)
-            programs[one].append(Call("send", name, peer=other))
-            programs[other].append(Call("recv", name, peer=one))
+            programs[one].append(ProgramCall("send", name, peer=other))
+            programs[other].append(ProgramCall("recv", name, peer=one))
             continue
         operation = random_.choice(["all_reduce", "all_gather", "broadcast", "_reduce_scatter_base"])
         elements = random_.choice([8, 32, 1024])
         for rank in members:
-            programs[rank].append(Call(operation, name, elements))
+            programs[rank].append(ProgramCall(operation, name, elements))
     return programs
 
 
-def plant(random_: random.Random, programs: dict[int, list[Call]], fault: Fault) -> tuple[int, int] | None:
+def plant(random_: random.Random, programs: dict[int, list[ProgramCall]], fault: Fault) -> tuple[int, int] | None:
     """Change the program of one rank; return the rank and the place, or None if nothing there can be changed."""
     places = [
         (rank, place)
@@ -90,9 +92,9 @@ def plant(random_: random.Random, programs: dict[int, list[Call]], fault: Fault)
         other = random_.choice(
             [name for name in ("all_reduce", "all_gather", "broadcast") if name != call.operation]
         )
-        program[place] = Call(other, call.group, call.elements)
+        program[place] = ProgramCall(other, call.group, call.elements)
     elif fault == "wrong_size":
-        program[place] = Call(call.operation, call.group, call.elements + 5)
+        program[place] = ProgramCall(call.operation, call.group, call.elements + 5)
     elif fault == "skip":
         del program[place]
     elif fault == "swap":
@@ -103,7 +105,7 @@ def plant(random_: random.Random, programs: dict[int, list[Call]], fault: Fault)
 
 
 def run(
-    world: int, groups: dict[str, list[int]], programs: dict[int, list[Call]], ahead: int
+    world: int, groups: dict[str, list[int]], programs: dict[int, list[ProgramCall]], ahead: int
 ) -> tuple[DrawnJob, list[int]]:
     """Run the programs until nothing moves; return the job's recorders and the ranks that are in a call.
 
@@ -112,7 +114,7 @@ def run(
     job = DrawnJob(world, groups)
     everyone: dict[str, Sequence[int]] = {"0": range(world), **groups}
     at = dict.fromkeys(range(world), 0)
-    entered: dict[int, tuple[Call, int]] = {}
+    entered: dict[int, tuple[ProgramCall, int]] = {}
     counts: dict[tuple[int, str], int] = {}
     while True:
         for rank, program in programs.items():
@@ -148,7 +150,7 @@ def run(
             at[rank] += 1
 
 
-def _queue(job: DrawnJob, rank: int, group: str, calls: Sequence[Call]) -> None:
+def _queue(job: DrawnJob, rank: int, group: str, calls: Sequence[ProgramCall]) -> None:
     for call in calls:
         if call.peer is not None or call.group != group:
             return  # work of another group waits for the result

@@ -47,7 +47,7 @@ class CaptureUse(msgspec.Struct, frozen=True):
     replays: int
 
 
-class Coverage(msgspec.Struct, frozen=True):
+class OriginCoverage(msgspec.Struct, frozen=True):
     """Known origins of the kernels of a trace; in a trace without device, of the compiled kernels on the host.
 
     kernels    their number
@@ -73,7 +73,7 @@ class Coverage(msgspec.Struct, frozen=True):
 
 
 @derived
-def coverage(trace: Trace) -> Coverage:
+def coverage(trace: Trace) -> OriginCoverage:
     """Return how much of the kernel time of a trace has a known origin."""
     found = origins(trace)
     kernels = found.is_device & (event_kinds(trace)[found.rows] == Kind.KERNEL)
@@ -93,7 +93,7 @@ def coverage(trace: Trace) -> Coverage:
         return sorted(lost, key=lambda each: (-each.ns, each.reason))
 
     how = found.how[wanted]
-    return Coverage(
+    return OriginCoverage(
         kernels=len(wanted),
         kernel_ns=int(duration.sum()),
         known_ns={
@@ -124,7 +124,7 @@ def _capture_uses(trace: Trace) -> list[CaptureUse]:
     return [CaptureUse(source, size, *counts) for (source, size), counts in uses.items()]
 
 
-def line_share(covered: Coverage) -> float:
+def line_share(covered: OriginCoverage) -> float:
     """Return the share of kernel time that is traced to a line, 0..1; 0 without kernels."""
     return covered.known_ns["line"] / covered.kernel_ns if covered.kernel_ns else 0.0
 

@@ -1,5 +1,4 @@
-"""Files beside a trace that explain it, and which trace they belong to: where its kernels come from, and what its
-recorder was asked for.
+"""Find the files beside a trace that explain it: where its kernels come from, and what its recorder was asked for.
 
 run/rank0.1.pt.trace.json                                     the trace
 run/rank0.1.pt.trace.json.py_stacks.json.gz                   launch stacks of its graph nodes

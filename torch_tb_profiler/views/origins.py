@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from torch_tb_profiler.analyses.origins import (
-    Coverage,
+    OriginCoverage,
     coverage,
     generated_source,
     index_of_event,
@@ -196,7 +196,7 @@ def _row(trace: Trace, first: int, longest: int, count: int, ns: int) -> OriginR
     )
 
 
-def _details(covered: Coverage) -> Text:
+def _details(covered: OriginCoverage) -> Text:
     """Name the sources, and the reason that costs most."""
     sources = [f"{name} ({format_duration(ns)})" for name, ns in covered.how_ns.items()]
     found = text("Traced by {sources}.", sources=join_words(sources)) if sources else ()

@@ -8,14 +8,10 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from tests.support.terminal import Terminal
 from torch_tb_profiler.cli.screens.draw import ScreenLayout, bar_text, draw_screen
 from torch_tb_profiler.cli.screens.names import shorten_names
 from torch_tb_profiler.cli.screens.screen import Column, Screen, Table
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def draw_table(table: Table, width: int | None, **options: bool) -> list[str]:

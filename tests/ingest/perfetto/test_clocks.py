@@ -12,7 +12,7 @@ import pytest
 from tests.ingest.rocprof.test_counters import content
 from tests.ingest.rocprof.test_read import slices
 from tests.ingest.test_mutations import BYTES, mangle, survives
-from tests.support.producers.pftrace import Clock, counter_tracks, field, rocprof_pftrace
+from tests.support.producers.pftrace import PacketClock, counter_tracks, field, rocprof_pftrace
 from tests.support.producers.rocprof import BOOT, RocprofCopy, RocprofRun, draw_training
 from tests.support.traces import read_bytes
 from tests.support.views import ask
@@ -68,7 +68,7 @@ def expected_counters(unit: int = 1) -> dict[str, list[tuple[int, float]]]:
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("kind", ["steps", "absolute"])
 def test_samples_have_their_times_and_values(kind: str, packed: bool) -> None:
-    trace = read_bytes(rocprof_pftrace(RUN, clock=Clock(kind), packed=packed))
+    trace = read_bytes(rocprof_pftrace(RUN, clock=PacketClock(kind), packed=packed))
     assert read(trace) == expected_counters()
     assert trace.health == ()
     timeline = ask(trace, "trace")
@@ -80,7 +80,7 @@ def test_samples_have_their_times_and_values(kind: str, packed: bool) -> None:
 
 def test_a_microsecond_clock_is_exact_to_a_microsecond() -> None:
     """All else in the file is to the ns, since records carry their own times."""
-    trace = read_bytes(rocprof_pftrace(RUN, clock=Clock("steps", 1000)))
+    trace = read_bytes(rocprof_pftrace(RUN, clock=PacketClock("steps", 1000)))
     assert slices(trace) == slices(read_bytes(rocprof_pftrace(RUN)))
     # Of samples that the clock cannot tell apart the last one counts.
     assert read(trace) == {name: [*dict(samples).items()] for name, samples in expected_counters(1000).items()}

@@ -1,7 +1,7 @@
 """Draws a recording as rocprofv3 writes it with `--output-format pftrace`: packets of Perfetto's SDK.
 
 Names, categories and keys are written down once and referred to by number; what a record is lies in its
-annotations. Times of packets are those of a Clock.
+annotations. Times of packets are those of a PacketClock.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _records(run: RocprofRun) -> Iterator[tuple[str, str, int, int, int, dict[st
         }  # fmt: skip
 
 
-class Clock:
+class PacketClock:
     """Times of one writer's packets, ns since BOOT.
 
     "steps"     from one packet to the next in `unit` ns; where time goes back, as the clock that counts beside it
@@ -123,7 +123,7 @@ def counter_tracks(run: RocprofRun) -> dict[str, list[tuple[int, int]]]:
     return {name: sorted(track.items()) for name, track in tracks.items()}
 
 
-def _packets(run: RocprofRun, clock: Clock) -> Iterator[bytes]:
+def _packets(run: RocprofRun, clock: PacketClock) -> Iterator[bytes]:
     yield field(8, 0) + field(10, _SEQUENCE) + field(6, clock.snapshot()) + field(59, field(58, 64)) + field(13, 1)
     yield field(60, field(1, 1) + field(4, field(1, PID) + field(2, PID))) + field(10, _SEQUENCE)
     for stream in (0, 1):
@@ -154,9 +154,9 @@ def _packets(run: RocprofRun, clock: Clock) -> Iterator[bytes]:
             yield clock.at(time) + field(10, _SEQUENCE) + field(13, 2) + event
 
 
-def rocprof_pftrace(run: RocprofRun, *, packed: bool = False, clock: Clock | None = None) -> bytes:
+def rocprof_pftrace(run: RocprofRun, *, packed: bool = False, clock: PacketClock | None = None) -> bytes:
     """Return the bytes of a file; `packed` deflates all but the first packets, as the tracing service may."""
-    written = [field(1, packet) for packet in _packets(run, clock or Clock())]
+    written = [field(1, packet) for packet in _packets(run, clock or PacketClock())]
     if not packed:
         return b"".join(written)
     return b"".join(written[:20]) + field(1, field(50, zlib.compress(b"".join(written[20:]))))

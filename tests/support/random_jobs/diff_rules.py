@@ -42,7 +42,7 @@ _NEEDED_FACTOR = 3.0
 """How far an estimate of the steps that are needed may be off: it is one from few steps, which are correlated."""
 
 
-class Change:
+class ChangeTruth:
     """The truth about one rank before and after a change."""
 
     def __init__(self, before: JobTruth, rank: int, base: Trace) -> None:
@@ -68,7 +68,7 @@ def _odd_steps(truth: JobTruth, rank: int, trace: Trace) -> frozenset[int]:
 
 def judge_diff(before: JobTruth, rank: int, base: Trace) -> Iterator[tuple[str, str | None]]:
     """Yield every sentence of Diff about a rank, and why it is false."""
-    change = Change(before, rank, base)
+    change = ChangeTruth(before, rank, base)
     payload: Any = compare(*change.traces)
     for path, text in found_texts(payload, ""):
         if path.startswith((".headline", ".explanation", ".notes")):
@@ -77,7 +77,7 @@ def judge_diff(before: JobTruth, rank: int, base: Trace) -> Iterator[tuple[str, 
 
 
 def judge_comparison(sentence: str, change: Any) -> str | None:
-    """Return why a sentence about a Change is false, or None."""
+    """Return why a sentence about a ChangeTruth is false, or None."""
     for pattern, check in _RULES:
         match = re.fullmatch(pattern, sentence)
         if match is not None:
@@ -85,14 +85,14 @@ def judge_comparison(sentence: str, change: Any) -> str | None:
     return "no rule knows this sentence"
 
 
-def _judge_times(match: re.Match[str], change: Change) -> str | None:
+def _judge_times(match: re.Match[str], change: ChangeTruth) -> str | None:
     return first_reason(
         change.before.close(us(match["before"]), change.before.typical, "the step before"),
         change.after.close(us(match["now"]), change.after.typical, "the step now"),
     )
 
 
-def _judge_step(match: re.Match[str], change: Change) -> str | None:
+def _judge_step(match: re.Match[str], change: ChangeTruth) -> str | None:
     """Check the direction and size of a change, and both times."""
     before, now = change.before.typical, change.after.typical
     sign = 1 if match["direction"] == "slower" else -1
@@ -105,14 +105,14 @@ def _judge_step(match: re.Match[str], change: Change) -> str | None:
     )
 
 
-def _judge_none(match: re.Match[str], change: Change) -> str | None:
+def _judge_none(match: re.Match[str], change: ChangeTruth) -> str | None:
     before, now = change.before.typical, change.after.typical
     if abs(now / before - 1) > 1.2 * _MIN_CHANGE:
         return f"it changes from {before:.0f} to {now:.0f} µs"
     return _judge_times(match, change) if "before" in match.groupdict() else None
 
 
-def _judge_needed(match: re.Match[str], change: Change) -> str | None:
+def _judge_needed(match: re.Match[str], change: ChangeTruth) -> str | None:
     """Check how many steps per side tell a change from one of 2%, and that those recorded don't."""
     sides = [context.usual_steps for context in (change.before, change.after)]
     before, now = (float(np.mean(side)) for side in sides)
@@ -136,7 +136,7 @@ def _judge_needed(match: re.Match[str], change: Change) -> str | None:
     return f"{needed:.0f} to {most:.0f} steps would do" if too_few or too_many else None
 
 
-def _judge_correlation(match: re.Match[str], change: Change) -> str | None:
+def _judge_correlation(match: re.Match[str], change: ChangeTruth) -> str | None:
     """Check that the steps show a correlation that they are said to have: their jitter is independent."""
     sides = [context.usual_steps for context in (change.before, change.after)]
     count = sum(map(len, sides))
@@ -153,13 +153,13 @@ def _likeness(steps: list[float]) -> float:
     return float((deviations[1:] * deviations[:-1]).sum()) / squares if squares else 0.0
 
 
-def _judge_parts(match: re.Match[str], change: Change) -> str | None:
+def _judge_parts(match: re.Match[str], change: ChangeTruth) -> str | None:
     """Check the changes of categories or operators that a sentence lists."""
     parts = _CHANGED.finditer(match[1])
     return first_reason(*(_judge_part(part["name"], part["delta"], change) for part in parts))
 
 
-def _judge_part(name: str, delta: str, change: Change) -> str | None:
+def _judge_part(name: str, delta: str, change: ChangeTruth) -> str | None:
     name = name.strip()
     said = us(delta.lstrip("+−")) * (-1 if delta.startswith("−") else 1)
     time = _PARTS.get(name)
@@ -200,11 +200,11 @@ def _operator(name: str) -> Callable[[Context], float] | None:
     return takes if kernel not in ("mm", "copy_") else None
 
 
-def _side(name: str, change: Change) -> Context:
+def _side(name: str, change: ChangeTruth) -> Context:
     return change.before if name == "base" else change.after
 
 
-def _judge_outside(match: re.Match[str], change: Change) -> str | None:
+def _judge_outside(match: re.Match[str], change: ChangeTruth) -> str | None:
     """Check how many operators begin outside of the steps that are compared."""
     context = _side(match["side"], change)
     spans, odd = context.truth.recorded.spans[context.rank], context.odd
@@ -215,7 +215,7 @@ def _judge_outside(match: re.Match[str], change: Change) -> str | None:
     return None if int(match["count"].replace(",", "")) == outside else f"there are {outside}"
 
 
-def _judge_left_out(match: re.Match[str], change: Change) -> str | None:
+def _judge_left_out(match: re.Match[str], change: ChangeTruth) -> str | None:
     """Check which step is left out, and how much longer it takes."""
     context, step = _side(match["side"], change), int(match["step"]) - 1
     if step not in context.odd:
@@ -225,7 +225,7 @@ def _judge_left_out(match: re.Match[str], change: Change) -> str | None:
     return context.close(said, extra, "what it takes more")
 
 
-def _judge_others_left_out(match: re.Match[str], change: Change) -> str | None:
+def _judge_others_left_out(match: re.Match[str], change: ChangeTruth) -> str | None:
     """Check how many steps are left out beside those that are named, the first step apart."""
     context = _side(match["side"], change)
     more = len(context.odd - {0}) - MAX_ODD_STEPS
@@ -233,7 +233,7 @@ def _judge_others_left_out(match: re.Match[str], change: Change) -> str | None:
     return None if said in (more, len(context.odd) - MAX_ODD_STEPS) else f"{more} more are left out"
 
 
-def _judge_odd_as_typical(match: re.Match[str], change: Change) -> str | None:
+def _judge_odd_as_typical(match: re.Match[str], change: ChangeTruth) -> str | None:
     """Check that a step that is left out of one side is about as long as one that counts on the other."""
     left, counted = _side(match["side"], change), _side(match["other"], change)
     odd = [left.truth.durations(left.rank)[step] for step in left.odd]
@@ -243,7 +243,7 @@ def _judge_odd_as_typical(match: re.Match[str], change: Change) -> str | None:
     return None if alike else "no typical step is as long as one that is left out"
 
 
-def _judge_counts(match: re.Match[str], change: Change) -> str | None:
+def _judge_counts(match: re.Match[str], change: ChangeTruth) -> str | None:
     """Check how many steps are compared: those that aren't left out."""
     for name, context in (("base", change.before), ("candidate", change.after)):
         count = context.truth.steps - len(context.odd)
@@ -252,7 +252,7 @@ def _judge_counts(match: re.Match[str], change: Change) -> str | None:
     return None
 
 
-def _judge_first_step(match: re.Match[str], change: Change) -> str | None:
+def _judge_first_step(match: re.Match[str], change: ChangeTruth) -> str | None:
     context = _side(match["side"], change)
     return first_reason(
         context.close(us(match["time"]), context.truth.durations(context.rank)[0], "the first step"),
@@ -266,7 +266,7 @@ def _speed(context: Context) -> float:
     return flops / time / 1e6
 
 
-def _judge_speeds(match: re.Match[str], change: Change) -> str | None:
+def _judge_speeds(match: re.Match[str], change: ChangeTruth) -> str | None:
     if change.before.plan.gpu is None:
         return "nothing is known of its products"
     for said, context in ((match["old"], change.before), (match["new"], change.after)):
@@ -275,7 +275,7 @@ def _judge_speeds(match: re.Match[str], change: Change) -> str | None:
     return None
 
 
-def _judge_known_work(match: re.Match[str], change: Change) -> str | None:
+def _judge_known_work(match: re.Match[str], change: ChangeTruth) -> str | None:
     for said, context in ((match["old"], change.before), (match["new"], change.after)):
         if context.plan.gpu is None:
             return "nothing is known of its products"
@@ -290,7 +290,7 @@ def _judge_known_work(match: re.Match[str], change: Change) -> str | None:
 _TIMES = rf"(?P<before>{NUMBER}) before, (?P<now>{NUMBER}) now"
 _INTERVAL = rf"95% interval {_DELTA} to {_DELTA}"
 
-_RULES: tuple[tuple[str, Callable[[re.Match[str], Change], str | None]], ...] = (
+_RULES: tuple[tuple[str, Callable[[re.Match[str], ChangeTruth], str | None]], ...] = (
     (
         rf"The step is (?P<delta>{NUMBER}) \((?P<share>{SHARE})\) (?P<direction>faster|slower): {_TIMES}"
         rf"(?: \({_INTERVAL}\))?\.",

@@ -29,7 +29,7 @@ from tests.support.simulation.simulator import BETWEEN_OPERATOR, ODD_OPERATOR
 
 
 @dataclass(frozen=True)
-class Claim:
+class FalseSentence:
     """A sentence that is said, and of which rank; `why` it is false."""
 
     seed: int
@@ -47,7 +47,7 @@ class Judgment:
     """What is false, and whether a planted cause that must be found is found (None if there is none)."""
 
     plan: JobPlan
-    false: tuple[Claim, ...]
+    false: tuple[FalseSentence, ...]
     sentences: int
     found: bool | None
     missed: str = ""
@@ -143,17 +143,17 @@ def judge_job(seed: int) -> Judgment:
             if why == _UNKNOWN and _EXPLAINS.search(surface):
                 continue
             if why is not None:
-                false.append(Claim(seed, surface, rank, sentence, why))
+                false.append(FalseSentence(seed, surface, rank, sentence, why))
     contexts = {rank: Context(truth, rank, odd[rank], odd) for rank in plan.present}
     for table, rank, row, why in _rows(surfaces, plan, truth, contexts):
         count += 1
         if why is not None:
-            false.append(Claim(seed, f"{table} row", rank, row, why))
+            false.append(FalseSentence(seed, f"{table} row", rank, row, why))
     rank = list(_looked_at(plan))[-1]
     for sentence, why in judge_diff(truth, rank, surfaces.trace(truth, rank)):
         count += 1
         if why is not None:
-            false.append(Claim(seed, "diff", rank, sentence, why))
+            false.append(FalseSentence(seed, "diff", rank, sentence, why))
     false += _silent(plan, texts)
     everything = " ".join(text for _, _, text in texts)
     missed = list(missed_causes(truth, everything))
@@ -177,13 +177,15 @@ def _rows(
         yield table, plan.present[0], row, why
 
 
-def _silent(plan: JobPlan, texts: list[tuple[str, int, str]]) -> Iterator[Claim]:
+def _silent(plan: JobPlan, texts: list[tuple[str, int, str]]) -> Iterator[FalseSentence]:
     """Yield the surfaces that don't say how many of how many ranks were compared although some are missing."""
     surfaces = dict.fromkeys(surface for surface, *_ in texts if surface in _COUNTING_SURFACES)
     for surface in surfaces if plan.missing else ():
         said = " ".join(text for each, _, text in texts if each == surface)
         if not re.search(rf"\b{len(plan.present)} of {plan.ranks} ranks|Only rank \d+ was read", said):
-            yield Claim(plan.seed, surface, plan.present[0], said, "it doesn't say how many ranks were compared")
+            yield FalseSentence(
+                plan.seed, surface, plan.present[0], said, "it doesn't say how many ranks were compared"
+            )
 
 
 def _looked_at(plan: JobPlan) -> Iterator[int]:

@@ -114,17 +114,17 @@ class JobPlan:
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """The ranks whose traces are missing."""
+        """Return the ranks whose traces are missing."""
         return tuple(rank for rank in range(self.ranks) if rank not in self.present)
 
     @property
     def late(self) -> tuple[int, ...]:
-        """The ranks that are late in every step."""
+        """Return the ranks that are late in every step."""
         return tuple(each.rank for each in self.causes if each.steps is None)
 
     @property
     def late_at_times(self) -> tuple[Delay, ...]:
-        """Why ranks are late in some steps; () if all are in the same ones, so that none waits."""
+        """Return why ranks are late in some steps; () if all are in the same ones, so that none waits."""
         at_times = tuple(each for each in self.causes if each.steps is not None)
         together = len(at_times) == self.ranks and len({(each.steps, each.us) for each in at_times}) == 1
         return () if together else at_times

@@ -60,7 +60,7 @@ class Context:
 
     @property
     def usual_steps(self) -> list[float]:
-        """The µs of each step of the rank that isn't odd."""
+        """Return the µs of each step of the rank that isn't odd."""
         times = self.truth.durations(self.rank)
         return [time for number, time in enumerate(times) if number not in self.odd]
 
@@ -94,7 +94,7 @@ class Context:
 
     @property
     def late(self) -> set[int]:
-        """The ranks that are planted to be late in every step, if that costs the job anything worth naming."""
+        """Return the ranks that are planted to be late in every step, if that costs the job enough to be named."""
         notable = self.truth.cause_cost >= NOTABLE_SHARE / 2 * self.truth.step
         return {*self.plan.late} if notable else set()
 

@@ -64,7 +64,7 @@ class JobTruth:
 
     @cached_property
     def recorded(self) -> RecordedJob:
-        """What the profilers record of the job."""
+        """Return what the profilers record of the job."""
         if self.plan.cut is None:
             return self.job
         first, last = self._spans(0, "step")[0], self._spans(0, "step")[-1]
@@ -90,7 +90,7 @@ class JobTruth:
 
     @property
     def devices(self) -> int:
-        """The number of devices of each process."""
+        """Return the number of devices of each process."""
         return 2 if self.plan.kind == "devices" else 1
 
     @property
@@ -99,12 +99,12 @@ class JobTruth:
 
     @cached_property
     def cause_cost(self) -> float:
-        """What the late ranks cost the job per step."""
+        """Return what the late ranks cost the job per step."""
         return 0.0 if not self.plan.causes else self._cost(self.plan.without(cause=True))
 
     @cached_property
     def split_cost(self) -> float:
-        """What more rows of a rank cost the job per step beyond as many rows on every rank."""
+        """Return what more rows of a rank cost the job per step beyond as many rows on every rank."""
         simulation = self.plan.simulation
         ranks = range(len(simulation.programs))
         larger = [each for each in simulation.delays if each.steps is None and each.kind in ("rows", "larger")]
@@ -126,12 +126,12 @@ class JobTruth:
 
     @cached_property
     def shared_cost(self) -> float:
-        """What the work that all ranks do on the host costs per step."""
+        """Return what the work that all ranks do on the host costs per step."""
         return 0.0 if self.plan.shared is None else self._cost(self.plan.without(shared=True))
 
     @cached_property
     def step(self) -> float:
-        """The mean step of the job that isn't odd."""
+        """Return the mean step of the job that isn't odd."""
         return self._mean_step(self.job)
 
     def with_kernels(self, factor: float) -> float:
@@ -221,7 +221,7 @@ class JobTruth:
 
     @property
     def planted_odd(self) -> tuple[int, ...]:
-        """The steps in which all ranks do something once."""
+        """Return the steps in which all ranks do something once."""
         return () if self.plan.odd is None else self.plan.odd[:1]
 
     def _cost(self, without: Simulation) -> float:
@@ -350,7 +350,7 @@ class JobTruth:
 
     @cached_property
     def _works(self) -> list[list[float]]:
-        """The µs of each step of each rank whose collectives take no time and wait for nobody."""
+        """Return the µs of each step of each rank whose collectives take no time and wait for nobody."""
         simulation = self.plan.simulation
         programs = [
             [
@@ -397,7 +397,7 @@ class JobTruth:
 
     @property
     def groups(self) -> set[tuple[int, ...]]:
-        """The ranks of each group that communicates."""
+        """Return the ranks of each group that communicates."""
         return {span.collective.ranks for rank in range(self.plan.ranks) for span in self._communicating(rank)}
 
     def _computation(self, rank: int) -> list[Interval]:

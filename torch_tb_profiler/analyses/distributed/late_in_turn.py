@@ -1,5 +1,6 @@
-"""Ranks that are late in turn, each in other steps: a cause that all of them share, such as garbage collection or
-work whose size changes from batch to batch.
+"""Find ranks that are late in turn, each in other steps.
+
+The cause is one that all of them share, such as garbage collection or work whose size changes from batch to batch.
 
 step     1     2     3     4     5     6
 rank 0   late  .     .     late  .     .

@@ -106,8 +106,9 @@ class _LastStall:
 
 
 class ReplayLevels(msgspec.Struct, frozen=True):
-    """The m operations in levels, at most one of each rank per level; those of one collective in a level are a
-    run.
+    """The m operations in levels, at most one of each rank per level.
+
+    Those of one collective in a level are a run.
 
     order   int32[m]  the operations by level, then by collective
     bounds  int64[levels + 1]  where each level begins in `order`

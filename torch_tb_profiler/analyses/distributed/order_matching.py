@@ -140,8 +140,10 @@ def _launched_before_recording(table: JobTable, rows: Int64) -> Bool:
 
 
 def _signatures(job: DistributedJob, rows: Int64) -> Int64:
-    """Return int64[k], equal for operations that could be one collective: by family and, where all ranks move the
-    same amount, by size."""
+    """Return int64[k], equal for operations that could be one collective.
+
+    They have one family and, where all ranks move the same amount, one size.
+    """
     table, traits = job.table, CollectiveTraits(job)
     family = traits.family[table.collective[rows]]
     # The input size is known even where the size of the group is not.

@@ -81,8 +81,10 @@ class RankSteps(msgspec.Struct, frozen=True):
 
 
 class OperationTotal(msgspec.Struct, frozen=True):
-    """The operations that share group, collective, and back end: ns in which any of them runs, and ns of that not
-    overlapped with computation."""
+    """The operations that share group, collective, and back end.
+
+    latency  ns in which any of them runs; exposed: ns of that not overlapped with computation
+    """
 
     group: int
     collective: int

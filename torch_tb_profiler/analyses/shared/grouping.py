@@ -302,8 +302,7 @@ def kernel_size_codes(trace: Trace, rows: Int32) -> tuple[Int64, Int64]:
 
 
 def kernel_size_text(trace: Trace, row: int) -> str:
-    """Return the size of one kernel as a sentence names it, such as "[100,1,1] [[32,64],[64,64]]"; "" if
-    unknown."""
+    """Return the size of one kernel as a sentence names it: "[100,1,1] [[32,64],[64,64]]"; "" if unknown."""
     rows = np.array([row], np.int32)
     grid, shape = kernel_size_codes(trace, rows)
     texts = trace.arg_codes("grid", rows)[1], input_shape_texts(trace)

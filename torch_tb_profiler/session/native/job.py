@@ -92,7 +92,7 @@ def job_functions(anywhere: bool = False) -> JobFunctions | None:
     library = _open_library() if is_enabled() or (anywhere and is_allowed()) else None
     if library is None:
         return None
-    each = _Functions(library)
+    each = _JobLibrary(library)
     columns = ColumnFunctions(
         lowest=each.lowest,
         highest=each.highest,
@@ -126,7 +126,9 @@ def _open_library() -> Any | None:
     return LIBRARY.load(Path(__file__).parent)
 
 
-class _Functions:
+class _JobLibrary:
+    """The functions in C on columns that were checked."""
+
     def __init__(self, library: Any) -> None:
         self._library = library
 

@@ -133,7 +133,7 @@ def load_schedule_functions(anywhere: bool = False) -> ScheduleFunctions | None:
     library = _open_library() if is_enabled() or (anywhere and is_allowed()) else None
     if library is None:
         return None
-    functions = _Functions(library)
+    functions = _ScheduleLibrary(library)
     return ScheduleFunctions(
         functions.plan,
         functions.replay,
@@ -151,7 +151,7 @@ def load_thread_functions() -> ThreadFunctions | None:
     library = _open_library() if is_enabled() else None
     if library is None:
         return None
-    functions = _Functions(library)
+    functions = _ScheduleLibrary(library)
     return ThreadFunctions(functions.states, functions.silences)
 
 
@@ -160,7 +160,9 @@ def _open_library() -> Any | None:
     return LIBRARY.load(Path(__file__).parent)
 
 
-class _Functions:
+class _ScheduleLibrary:
+    """The functions in C on a schedule that was checked."""
+
     def __init__(self, library: Any) -> None:
         self._library = library
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from torch_tb_profiler.analyses.origins import Coverage, coverage, line_share
+from torch_tb_profiler.analyses.origins import OriginCoverage, coverage, line_share
 from torch_tb_profiler.analyses.shared.origin_times import OriginTime
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.model.health import HealthNote
@@ -55,7 +55,7 @@ def origin_rows(times: Iterable[OriginTime]) -> list[OriginTimeRow]:
     ]
 
 
-def coverage_headline(covered: Coverage) -> Text:
+def coverage_headline(covered: OriginCoverage) -> Text:
     """Say how much of the kernel time is traced to a line, or at least to an operator or a module."""
     kernels = "kernel time" if covered.is_device else "compiled kernel time on the CPU"
     if covered.known_ns["line"]:
