@@ -16,12 +16,30 @@ typedef enum { INTEGERS, DOUBLES, TEXTS, JSONS, KINDS } Kind;
 typedef struct {
     int32_t *rows;
     void *values;
-    uint32_t count, kept, rows_capacity, values_capacity;
+    uint32_t count, kept, capacity;
 } Cells;
 
 typedef enum { PHASE, CATEGORY, NAME, PID, TID, TIME, DURATION, ID, ARGUMENTS, OTHER } Field;
 
+enum { JOINTS = 4, LONGEST_JOINT = 60 };  // a power of two
+
+// The bytes between two values, from behind the first (or behind a brace) up to the next one, with the key of that;
+// without a key they end the object. They were parsed once: where they are met again, comparing tells as much.
 typedef struct {
+    uint8_t bytes[64];
+    uint32_t length;
+    uint32_t beyond;  // bits of the first 32 bytes that lie behind it
+    struct Key *key;
+} Joint;
+
+// What was met in one place.
+typedef struct {
+    Joint joints[JOINTS];
+    const Joint *last;
+    uint32_t count;
+} Joints;
+
+typedef struct Key {
     const uint8_t *bytes;  // with its quotes
     uint32_t length;
     Field field;
@@ -30,6 +48,8 @@ typedef struct {
     int32_t category;
     Cells cells[KINDS];
     Table texts, jsons;
+    Joints after;     // its value
+    uint32_t digits;  // of its last integer
 } Key;
 
 // The keys of one level: of events, or of their arguments.
@@ -55,6 +75,7 @@ typedef struct {
     uint32_t count, kept, capacity;
     int32_t *slots;
     uint32_t mask;
+    uint32_t last;  // the one that was asked for last
 } Threads;
 
 typedef struct {
@@ -70,7 +91,7 @@ typedef struct {
     uint32_t count, kept, capacity;
 } Rows;
 
-static bool rows_add(Rows *rows, const Row *row) {
+INLINE bool rows_add(Rows *rows, const Row *row) {
     if (UNLIKELY(rows->count == rows->capacity)) {
         uint32_t more = rows->capacity ? rows->capacity * 2 : 1 << 14;
         if (more > 1u << 30) return false;
@@ -114,15 +135,26 @@ static void rows_free(Rows *rows) {
 
 static inline size_t cell_size(Kind kind) { return kind < TEXTS ? sizeof(int64_t) : sizeof(int32_t); }
 
+APART bool cells_grow(Cells *cells, size_t size) {
+    if (cells->capacity > UINT32_MAX / 4) return false;
+    uint32_t more = cells->capacity ? cells->capacity * 2 : 64;
+    int32_t *rows = realloc(cells->rows, more * sizeof *rows);
+    if (!rows) return false;
+    cells->rows = rows;
+    void *values = realloc(cells->values, more * size);
+    if (!values) return false;
+    cells->values = values;
+    cells->capacity = more;
+    return true;
+}
+
 static inline bool cells_add(Key *key, Kind kind, uint32_t row, const void *value) {
     Cells *cells = &key->cells[kind];
     size_t size = cell_size(kind);
-    uint32_t at = cells->count;
-    if (!reserve((void **)&cells->rows, at, &cells->rows_capacity, sizeof(int32_t), 64)) return false;
-    if (!reserve(&cells->values, at, &cells->values_capacity, size, 64)) return false;
+    if (UNLIKELY(cells->count == cells->capacity) && !cells_grow(cells, size)) return false;
+    uint32_t at = cells->count++;
     cells->rows[at] = (int32_t)row;
     memcpy((uint8_t *)cells->values + at * size, value, size);
-    cells->count++;
     return true;
 }
 
@@ -198,12 +230,19 @@ static bool threads_widen(Threads *threads, uint64_t seed) {
 }
 
 static int thread_code(Threads *threads, uint64_t seed, Thread thread, int32_t *code) {
+    if (LIKELY(threads->last < threads->count)) {
+        const Thread *known = &threads->threads[threads->last];
+        if (same_id(known->pid, thread.pid) && same_id(known->tid, thread.tid)) {
+            *code = (int32_t)threads->last;
+            return OK;
+        }
+    }
     if (!threads->slots && !threads_widen(threads, seed)) return NO_MEMORY;
     uint32_t at = thread_hash(thread, seed) & threads->mask;
     for (int probes = 0; threads->slots[at] >= 0; at = (at + 1) & threads->mask) {
         Thread *known = &threads->threads[threads->slots[at]];
         if (same_id(known->pid, thread.pid) && same_id(known->tid, thread.tid)) {
-            *code = threads->slots[at];
+            threads->last = (uint32_t)(*code = threads->slots[at]);
             return OK;
         }
         if (++probes > MOST_PROBES) return UNSURE;

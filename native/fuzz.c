@@ -81,27 +81,39 @@ static void look_at_tokens(const Table *table) {
     free(copy);
 }
 
-static void look_at_keys(const Reader *reader, uint32_t inner, uint32_t rows) {
+// Codes that stand for themselves.
+static int32_t *count_up(uint32_t count) {
+    int32_t *codes = memory(count * sizeof *codes);
+    for (uint32_t at = 0; at < count; at++) codes[at] = (int32_t)at;
+    return codes;
+}
+
+static void look_at_keys(const Reader *reader, uint32_t inner, uint32_t limit) {
     const Keys *keys = inner ? &reader->inner : &reader->own;
     uint32_t count = keys_count(keys);
-    CellPlace *places = memory(count * KINDS * sizeof *places);
-    reader_cells(reader, inner, count, places);
+    uint32_t *counts = memory(count * KINDS * sizeof *counts);
+    reader_cells(reader, inner, count, counts);
     for (uint32_t at = 0; at < count; at++) {
         const Key *key = keys->keys[at];
         for (uint32_t kind = 0; kind < KINDS; kind++) {
-            CellPlace place = places[at * KINDS + kind];
-            expect(place.count == (key ? key->cells[kind].count : 0));
-            for (uint32_t cell = 0; cell < place.count; cell++) {
-                expect((uint32_t)place.rows[cell] < rows && (!cell || place.rows[cell - 1] < place.rows[cell]));
-                uint32_t limit = kind == TEXTS ? key->texts.kept : key->jsons.kept;
-                expect(kind < TEXTS || ((const uint32_t *)place.values)[cell] < limit);
+            uint32_t cells = counts[at * KINDS + kind];
+            expect(cells == (key ? key->cells[kind].count : 0));
+            if (!cells) continue;
+            uint32_t known = kind == TEXTS ? key->texts.kept : key->jsons.kept;
+            int32_t *rows = memory(cells * sizeof *rows), *codes = count_up(known);
+            void *values = memory(cells * cell_size((Kind)kind));
+            reader_take_cells(reader, inner, at, kind, 7, &(CodeMap){codes, known}, rows, values);
+            for (uint32_t cell = 0; cell < cells; cell++) {
+                expect((uint32_t)rows[cell] - 7 < limit && (!cell || rows[cell - 1] < rows[cell]));
+                expect(kind < TEXTS || ((const uint32_t *)values)[cell] < known);
             }
+            free(rows), free(codes), free(values);
         }
         if (!key) continue;
         look_at_tokens(&key->texts);
         look_at_tokens(&key->jsons);
     }
-    free(places);
+    free(counts);
 }
 
 // Everything that the caller would copy is there, and every code points to something.
@@ -112,11 +124,21 @@ static void look(const Reader *reader, const Sizes *sizes) {
     for (uint32_t at = 0; at < 2 * threads; at++)
         expect(fields[2 * at] != TEXT || (uint64_t)fields[2 * at + 1] < reader->thread_ids.kept);
     free(fields);
-    for (uint32_t row = 0; row < sizes->rows; row++) {
-        expect(reader->rows.category[row] < (int64_t)sizes->categories && reader->rows.category[row] >= NO_CODE);
-        expect(reader->rows.name[row] < (int64_t)sizes->names && reader->rows.name[row] >= NO_CODE);
-        expect((uint32_t)reader->rows.thread[row] < threads);
+    size_t count = sizes->rows;
+    RowPlaces places = {memory(count), memory(count * 4), memory(count * 4), memory(count * 4), memory(count * 8),
+                        memory(count * 8), memory(count * 8)};
+    uint32_t known[] = {sizes->categories, sizes->names, threads, reader->flow_ids.kept};
+    CodeMap maps[4];
+    for (int at = 0; at < 4; at++) maps[at] = (CodeMap){count_up(known[at]), known[at]};
+    reader_take_rows(reader, &places, maps);
+    for (size_t row = 0; row < count; row++) {
+        expect(places.category[row] == reader->rows.category[row] && places.category[row] >= NO_CODE);
+        expect(places.name[row] == reader->rows.name[row] && places.name[row] >= NO_CODE);
+        expect((uint32_t)places.thread[row] < threads && places.id[row] == reader->rows.id[row]);
     }
+    for (int at = 0; at < 4; at++) free((void *)maps[at].codes);
+    free(places.phase), free(places.category), free(places.name), free(places.thread);
+    free(places.start), free(places.duration), free(places.id);
     look_at_tokens(&reader->categories);
     look_at_tokens(&reader->names);
     look_at_tokens(&reader->flow_ids);

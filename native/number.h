@@ -4,7 +4,7 @@
 
 #include "scan.h"
 
-enum { MOST_DIGITS = 18, LONGEST_NUMBER = 62 };
+enum { MOST_DIGITS = 18, LONGEST_NUMBER = 62, SHORT_NUMBER = 32 };
 
 #define EXACT_WHOLE (1ull << 53)     // up to here every integer is a double
 #define EXACT_MICROSECONDS (1ll << 43)  // up to here a double tells three decimals apart
@@ -12,8 +12,20 @@ enum { MOST_DIGITS = 18, LONGEST_NUMBER = 62 };
 static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-// An integer of at most MOST_DIGITS digits; `fraction` if it is a number of another kind, then without a value.
-static inline int read_integer(const uint8_t *p, const uint8_t **behind, int64_t *value, bool *fraction) {
+static inline bool is_exponent(uint8_t c) { return (c | 0x20) == 'e'; }
+
+// n; where it is what it was last time, what follows needn't wait for the count.
+INLINE uint32_t expect_digits(uint32_t n, uint32_t *usual) {
+    uint32_t before = *usual;
+    if (UNLIKELY(n != before)) return *usual = n;
+    __asm__("" : "+r"(before));  // the compiler would take n
+    return before;
+}
+
+// Whether n digits at p can be an integer: some, and no zero before others.
+static inline bool is_plain(const uint8_t *p, uint32_t n) { return n && (*p != '0' || n == 1); }
+
+APART int read_any_integer(const uint8_t *p, const uint8_t **behind, int64_t *value, bool *fraction) {
     const uint8_t *begin = p;
     bool negative = *p == '-';
     const uint8_t *digits = p += negative;
@@ -27,9 +39,25 @@ static inline int read_integer(const uint8_t *p, const uint8_t **behind, int64_t
     return OK;
 }
 
+// An integer of at most MOST_DIGITS digits; `fraction` if it is a number of another kind, then without a value.
+INLINE int read_integer(
+    const uint8_t *p, const uint8_t *end, const uint8_t **behind, int64_t *value, bool *fraction, uint32_t *usual
+) {
+    if (LIKELY(end - p >= SHORT_NUMBER)) {
+        uint32_t n = expect_digits(count_digits(p), usual);
+        if (LIKELY(is_plain(p, n)) && LIKELY(p[n] != '.' && !is_digit(p[n]) && !is_exponent(p[n]))) {
+            *fraction = false;
+            *value = (int64_t)read_digits(p, n);
+            *behind = p + n;
+            return OK;
+        }
+    }
+    return read_any_integer(p, behind, value, fraction);
+}
+
 // The double nearest to the well-formed number [p, end). A product or quotient of two exact doubles is it already
 // (Clinger 1990); others take the standard library's way.
-static int read_double(const uint8_t *p, const uint8_t *end, double *value) {
+APART int read_double(const uint8_t *p, const uint8_t *end, double *value) {
     const uint8_t *begin = p;
     bool negative = *p == '-';
     p += negative;
@@ -75,8 +103,30 @@ static inline int64_t nanoseconds(double microseconds) {
     return whole * 1000 + (int64_t)(shifted - half);
 }
 
+// Microseconds as Kineto writes them: up to 16 digits, then none or three decimals. False if they are others. Reads
+// SHORT_NUMBER bytes.
+INLINE bool read_usual_time(
+    const uint8_t *p, const uint8_t **behind, int64_t *ns, const Rounding *rounding, uint32_t *usual
+) {
+    uint32_t n = expect_digits(count_digits(p), usual);
+    if (UNLIKELY(!is_plain(p, n))) return false;
+    uint64_t whole = read_digits(p, n), part = 0;
+    p += n;
+    if (LIKELY(*p == '.')) {
+        if (UNLIKELY(whole >= EXACT_MICROSECONDS && !rounding->decimals)) return false;
+        uint8_t first = (uint8_t)(p[1] - '0'), second = (uint8_t)(p[2] - '0'), third = (uint8_t)(p[3] - '0');
+        if (UNLIKELY(first > 9 || second > 9 || third > 9)) return false;
+        part = first * 100u + second * 10u + third;
+        p += 4;
+    }
+    if (UNLIKELY(whole > EXACT_WHOLE || *p == '.' || is_digit(*p) || is_exponent(*p))) return false;
+    *ns = (int64_t)(whole * 1000 + part);
+    *behind = p;
+    return true;
+}
+
 // Decimal microseconds to nanoseconds, half to even.
-static inline int read_time(const uint8_t *p, const uint8_t **behind, int64_t *ns, Rounding *rounding) {
+APART int read_unusual_time(const uint8_t *p, const uint8_t **behind, int64_t *ns, Rounding *rounding) {
     const uint8_t *begin = p;
     bool negative = *p == '-';
     const uint8_t *digits = p += negative;
@@ -117,6 +167,13 @@ static inline int read_time(const uint8_t *p, const uint8_t **behind, int64_t *n
     *ns = negative ? -value : value;
     *behind = p;
     return OK;
+}
+
+INLINE int read_time(
+    const uint8_t *p, const uint8_t *end, const uint8_t **behind, int64_t *ns, Rounding *rounding, uint32_t *usual
+) {
+    if (LIKELY(end - p >= SHORT_NUMBER) && LIKELY(read_usual_time(p, behind, ns, rounding, usual))) return OK;
+    return read_unusual_time(p, behind, ns, rounding);
 }
 
 #endif

@@ -4,8 +4,10 @@
 //     reader_new          an empty reader, NULL if there is no memory
 //     reader_add          reads a block whole or not at all
 //     reader_add_all      reads blocks up to the first that it does not read
-//     reader_column, reader_threads, reader_cells, reader_tokens
+//     reader_threads, reader_cells, reader_tokens
 //                         what was read since the last reader_clear
+//     reader_take_rows, reader_take_cells
+//                         copies that with the caller's codes of texts
 //     reader_clear        forgets rows and cells; codes stay valid
 //     reader_forget       forgets codes too; after each block that was not read
 //     reader_nest         which intervals contain which
@@ -27,7 +29,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 6, MOST_KEY_BYTES = 1 << 20 };
+enum { ABI = 7, MOST_KEY_BYTES = 1 << 20 };
 
 typedef enum { CATEGORIES, NAMES, THREAD_IDS, FLOW_IDS } SharedTable;
 
@@ -50,8 +52,9 @@ API Reader *reader_new(uint64_t seed) {
 static void forget_keys(Reader *reader) {
     keys_free(&reader->own);
     keys_free(&reader->inner);
-    memset(reader->own_guess, 0, sizeof reader->own_guess);
-    memset(reader->inner_guess, 0, sizeof reader->inner_guess);
+    memset(&reader->thread, 0, sizeof reader->thread);
+    memset(&reader->own_first, 0, sizeof reader->own_first);
+    memset(reader->inner_first, 0, sizeof reader->inner_first);
     arena_free(&reader->key_names);
 }
 
@@ -156,13 +159,40 @@ API void reader_say_crash(const char *message) { say_crash(message); }
 // From now on times are rounded as decimals.
 API void reader_use_decimals(Reader *reader) { reader->rounding.decimals = true; }
 
-// phase, category, name, thread, start, duration, id, in this order.
-API const void *reader_column(const Reader *reader, uint32_t column) {
+// The caller's codes of the reader's first n codes.
+typedef struct {
+    const int32_t *codes;
+    uint64_t count;
+} CodeMap;
+
+static inline int32_t translate(CodeMap map, int64_t code) {
+    return code >= 0 && (uint64_t)code < map.count ? map.codes[code] : NO_CODE;
+}
+
+// Where the columns of events go: room for each row.
+typedef struct {
+    uint8_t *phase;
+    int32_t *category, *name, *thread;
+    int64_t *start, *duration, *id;
+} RowPlaces;
+
+// Copies all rows; `maps` are those of categories, names, threads and flow ids.
+API void reader_take_rows(const Reader *reader, const RowPlaces *places, const CodeMap *maps) {
     const Rows *rows = &reader->rows;
-    const void *columns[] = {
-        rows->phase, rows->category, rows->name, rows->thread, rows->start, rows->duration, rows->id
-    };
-    return column < 7 ? columns[column] : NULL;
+    CodeMap categories = maps[0], names = maps[1], threads = maps[2], flows = maps[3];
+    size_t count = rows->count;
+    if (!count) return;
+    memcpy(places->phase, rows->phase, count);
+    memcpy(places->start, rows->start, count * sizeof(int64_t));
+    memcpy(places->duration, rows->duration, count * sizeof(int64_t));
+    for (size_t at = 0; at < count; at++) {
+        places->category[at] = translate(categories, rows->category[at]);
+        places->name[at] = translate(names, rows->name[at]);
+        places->thread[at] = translate(threads, rows->thread[at]);
+        int64_t id = rows->id[at], text = id - FIRST_TEXT_ID;
+        bool is_text = id >= FIRST_TEXT_ID && id < 0 && (uint64_t)text < flows.count;
+        places->id[at] = is_text ? FIRST_TEXT_ID + flows.codes[text] : id;
+    }
 }
 
 // For each thread four int64: the kind and value of its pid, then of its tid.
@@ -194,21 +224,30 @@ API uint32_t reader_key(
     return key->length;
 }
 
-typedef struct {
-    uint64_t count;
-    const int32_t *rows;
-    const void *values;
-} CellPlace;
-
-// Where the cells of the first `keys` keys are: one place after the other for the kinds of each.
-API void reader_cells(const Reader *reader, uint32_t inner, uint32_t keys, CellPlace *places) {
+// How many cells the first `keys` keys have: one number after the other for the kinds of each.
+API void reader_cells(const Reader *reader, uint32_t inner, uint32_t keys, uint32_t *counts) {
     for (uint32_t at = 0; at < keys; at++) {
         const Key *key = key_at(reader, inner, at);
-        for (int kind = 0; kind < KINDS; kind++) {
-            const Cells *cells = key ? &key->cells[kind] : NULL;
-            *places++ = cells ? (CellPlace){cells->count, cells->rows, cells->values} : (CellPlace){0};
-        }
+        for (int kind = 0; kind < KINDS; kind++) *counts++ = key ? key->cells[kind].count : 0;
     }
+}
+
+// Copies the cells of one kind of a key: their rows, which follow `first`, and their values, of which codes are
+// translated.
+API void reader_take_cells(
+    const Reader *reader, uint32_t inner, uint32_t at, uint32_t kind, int32_t first, const CodeMap *map, int32_t *rows,
+    void *values
+) {
+    const Key *key = key_at(reader, inner, at);
+    if (!key || kind >= KINDS) return;
+    const Cells *cells = &key->cells[kind];
+    for (size_t cell = 0; cell < cells->count; cell++) rows[cell] = (int32_t)((uint32_t)first + (uint32_t)cells->rows[cell]);
+    if (kind < TEXTS) {
+        if (cells->count) memcpy(values, cells->values, cells->count * cell_size((Kind)kind));
+        return;
+    }
+    const int32_t *codes = cells->values;
+    for (size_t cell = 0; cell < cells->count; cell++) ((int32_t *)values)[cell] = translate(*map, codes[cell]);
 }
 
 static uint32_t tokens(const Table *table, uint32_t from, uint8_t *out, uint64_t *bytes) {

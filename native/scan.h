@@ -4,13 +4,9 @@
 #ifndef SCAN_H
 #define SCAN_H
 
-#include "bytes.h"
+#include "lanes.h"
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
-enum { DEEPEST = 60 };
+enum { DEEPEST = 60, LONGEST_GUESS = 1 << 10 };
 
 static inline bool is_digit(uint8_t c) { return (uint8_t)(c - '0') < 10; }
 
@@ -64,22 +60,17 @@ static int skip_escape(const uint8_t *p, const uint8_t *end, const uint8_t **beh
 
 // The next byte of a text that is a quote, a backslash or a control character, or `end`.
 static inline const uint8_t *find_special(const uint8_t *p, const uint8_t *end, bool *high) {
-#if defined(__SSE2__)
-    const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), last = _mm_set1_epi8(0x1f);
-    while (end - p >= 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)p);
-        __m128i control = _mm_cmpeq_epi8(_mm_max_epu8(bytes, last), last);
-        __m128i found = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, quote), _mm_cmpeq_epi8(bytes, slash)), control);
-        uint32_t special = (uint32_t)_mm_movemask_epi8(found), above = (uint32_t)_mm_movemask_epi8(bytes);
-        if (special) {
-            int at = __builtin_ctz(special);
+    for (; end - p >= 16; p += 16) {
+        Lanes bytes = load_lanes(p);
+        Lanes special = equals(bytes, '"') | equals(bytes, '\\') | (Lanes)(bytes < 0x20);
+        uint32_t found = lane_bits(special), above = lane_bits((Lanes)(bytes > 0x7f));
+        if (found) {
+            int at = __builtin_ctz(found);
             *high |= (above & ((1u << at) - 1)) != 0;
             return p + at;
         }
         *high |= above != 0;
-        p += 16;
     }
-#endif
     for (; p < end && *p != '"' && *p != '\\' && *p >= 0x20; p++) *high |= *p >= 0x80;
     return p;
 }
@@ -104,7 +95,7 @@ static inline int skip_text(const uint8_t *p, const uint8_t *end, const uint8_t 
 }
 
 // `fraction`: it has decimals or an exponent.
-static int skip_number(const uint8_t *p, const uint8_t **behind, bool *fraction) {
+APART int skip_number(const uint8_t *p, const uint8_t **behind, bool *fraction) {
     *fraction = false;
     p += *p == '-';
     if (!is_digit(*p) || (*p == '0' && is_digit(p[1]))) return UNSURE;
@@ -125,7 +116,7 @@ static int skip_number(const uint8_t *p, const uint8_t **behind, bool *fraction)
     return OK;
 }
 
-static int skip_word(const uint8_t *p, const uint8_t *end, const uint8_t **behind) {
+APART int skip_word(const uint8_t *p, const uint8_t *end, const uint8_t **behind) {
     const char *word = *p == 't' ? "true" : *p == 'f' ? "false" : "null";
     size_t length = strlen(word);
     if ((size_t)(end - p) <= length || memcmp(p, word, length)) return UNSURE;
@@ -134,7 +125,7 @@ static int skip_word(const uint8_t *p, const uint8_t *end, const uint8_t **behin
 }
 
 // Any value; UNSURE for numbers with an exponent, which may be beyond what the caller's decoder takes.
-static int skip_value(const uint8_t *p, const uint8_t *end, const uint8_t **behind, int depth) {
+APART int skip_value(const uint8_t *p, const uint8_t *end, const uint8_t **behind, int depth) {
     bool flag;
     if (*p == '"') return skip_text(p, end, behind, &flag);
     if (*p == '-' || is_digit(*p)) {
@@ -170,6 +161,30 @@ static int skip_value(const uint8_t *p, const uint8_t *end, const uint8_t **behi
     if (end - p < 2) return UNSURE;
     *behind = p + 1;
     return OK;
+}
+
+// Where in [p, p + 32) a bracket is that a comma and a quote follow, with a blank between them or none; reads 35 bytes.
+static inline uint32_t find_list_ends(const uint8_t *p) {
+    uint32_t found = 0;
+    for (int at = 0; at < 32; at += 16) {
+        Lanes quotes = equals(load_lanes(p + at + 2), '"') | equals(load_lanes(p + at + 3), '"');
+        found |= lane_bits(equals(load_lanes(p + at), ']') & equals(load_lanes(p + at + 1), ',') & quotes) << at;
+    }
+    return found;
+}
+
+// Where the text or list at p may end, NULL if that isn't seen within LONGEST_GUESS bytes: at the next quote, or at the
+// next bracket that looks like an end. Whoever compares all of it with a value that was read before knows whether it is.
+// What is returned lies before `end`.
+INLINE const uint8_t *guess_end(const uint8_t *p, const uint8_t *end) {
+    bool text = *p == '"';
+    if ((!text && *p != '[') || end - p < 80) return NULL;
+    const uint8_t *last = end - p > LONGEST_GUESS + 80 ? p + LONGEST_GUESS : end - 36;
+    for (p++; p < last; p += 32) {
+        uint32_t found = text ? find32(p, '"') : find_list_ends(p);
+        if (LIKELY(found)) return p + __builtin_ctz(found) + 1;
+    }
+    return NULL;
 }
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef TABLE_H
 #define TABLE_H
 
-#include "bytes.h"
+#include "lanes.h"
 
 typedef struct Chunk {
     struct Chunk *next;
@@ -10,20 +10,21 @@ typedef struct Chunk {
     uint8_t bytes[];
 } Chunk;
 
-// Bytes that stay where they are until all are freed.
+// Bytes that stay where they are until all are freed; SPARE more can be read behind each piece.
 typedef struct {
     Chunk *chunks;
     size_t total;
 } Arena;
 
-enum { CHUNK = 1 << 18 };
+enum { CHUNK = 1 << 18, SPARE = 64 };
 
 static uint8_t *arena_copy(Arena *arena, const uint8_t *p, size_t n) {
     Chunk *chunk = arena->chunks;
     if (!chunk || chunk->capacity - chunk->used < n) {
         size_t capacity = n > CHUNK ? n : CHUNK;
-        chunk = malloc(sizeof(Chunk) + capacity);
+        chunk = malloc(sizeof(Chunk) + capacity + SPARE);
         if (!chunk) return NULL;
+        memset(chunk->bytes + capacity, 0, SPARE);
         *chunk = (Chunk){arena->chunks, 0, capacity};
         arena->chunks = chunk;
         arena->total += capacity;
@@ -49,7 +50,6 @@ typedef struct {
 } Token;
 
 enum {
-    RECENT = 512,       // tokens that are recognized by their first 16 bytes
     FIRST_SLOTS = 64,
     MOST_PROBES = 256,  // a table that needs more has been attacked
 };
@@ -60,25 +60,18 @@ typedef struct {
     uint32_t kept;  // tokens of blocks that were read whole
     int32_t *slots;
     uint32_t mask;
-    int32_t *recent;
 } Table;
 
 static void table_free(Table *table) {
     free(table->tokens);
     free(table->slots);
-    free(table->recent);
     *table = (Table){0};
 }
 
 static bool table_open(Table *table) {
     table->slots = malloc(FIRST_SLOTS * sizeof(int32_t));
-    table->recent = malloc(RECENT * sizeof(int32_t));
-    if (!table->slots || !table->recent) {
-        table_free(table);
-        return false;
-    }
+    if (!table->slots) return false;
     memset(table->slots, 0xff, FIRST_SLOTS * sizeof(int32_t));
-    memset(table->recent, 0xff, RECENT * sizeof(int32_t));
     table->mask = FIRST_SLOTS - 1;
     return true;
 }
@@ -100,8 +93,20 @@ static bool table_widen(Table *table) {
     return true;
 }
 
+// The code of the token [p, p + n) in an open table, -1 if it isn't there. Reads at least 64 bytes at p.
+INLINE int32_t table_find(const Table *table, uint64_t seed, const uint8_t *p, size_t n) {
+    uint32_t hash = hash_bytes(p, n, seed);
+    uint32_t at = hash & table->mask;
+    for (int probes = 0; table->slots[at] >= 0 && probes <= MOST_PROBES; probes++, at = (at + 1) & table->mask) {
+        const Token *token = &table->tokens[table->slots[at]];
+        if (token->hash != hash || token->length != n) continue;
+        if (n <= 64 ? same64(token->bytes, p, n) : same_long(token->bytes, p, n)) return table->slots[at];
+    }
+    return -1;
+}
+
 // The code of the token [p, p + n), which is added if it is new.
-static int table_code(Table *table, Arena *arena, uint64_t seed, const uint8_t *p, size_t n, int32_t *code) {
+APART int table_code(Table *table, Arena *arena, uint64_t seed, const uint8_t *p, size_t n, int32_t *code) {
     if (n > UINT32_MAX) return UNSURE;
     if (!table->slots && !table_open(table)) return NO_MEMORY;
     uint32_t hash = hash_bytes(p, n, seed);
@@ -119,7 +124,7 @@ static int table_code(Table *table, Arena *arena, uint64_t seed, const uint8_t *
     if (!copy) return NO_MEMORY;
     table->tokens[table->count] = (Token){copy, (uint32_t)n, hash};
     table->slots[at] = *code = (int32_t)table->count++;
-    return table->count > table->mask / 2 && !table_widen(table) ? NO_MEMORY : OK;
+    return table->count > table->mask / 4 && !table_widen(table) ? NO_MEMORY : OK;
 }
 
 #endif

@@ -111,6 +111,82 @@ def test_an_unusual_event_is_read_as_in_python(odd: str, position: int) -> None:
     assert differences(outcome(content), read_in_python(content)) == []
 
 
+USUAL = (
+    '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 12, "ts": 1.500, "dur": 2, '
+    '"args": {"l": ["x", "y"], "n": 7, "m": 1}}'
+)
+ALMOST_USUAL = {
+    "a longer number": ('"tid": 12', '"tid": 123'),
+    "a shorter number": ('"tid": 12', '"tid": 1'),
+    "a number with decimals": ('"n": 7', '"n": 7.5'),
+    "a number with an exponent": ('"n": 7', '"n": 7e2'),
+    "a number after a zero": ('"n": 7', '"n": 07'),
+    "a long number": ('"n": 7', '"n": 123456789012345678'),
+    "a thread with decimals": ('"tid": 12', '"tid": 12.0'),
+    "a thread twice": ('"tid": 12', '"tid": 12, "tid": 12'),
+    "a process twice": ('"tid": 12', '"tid": 12, "pid": 1'),
+    "a process without a thread": (', "tid": 12', ""),
+    "an argument twice": ('"n": 7', '"n": 7, "n": 7'),
+    "more blanks before a value": ('"n": 7', '"n":  7'),
+    "more blanks before a text": ('"name": ', '"name": \n\t'),
+    "more blanks before a list": ('"l": ', '"l":   '),
+    "blanks before a comma": ("12,", "12 ,"),
+    "another name of the same length": ("aten::mm", "aten::ab"),
+    "a name that goes on": ("aten::mm", "aten::mm_out"),
+    "a name with a quote": ("aten::mm", 'aten::mm\\" x'),
+    "a name with a backslash": ("aten::mm", "aten::mm\\\\"),
+    "another category": ('"cpu_op"', '"cpu_ops"'),
+    "no category": ('"cat": "cpu_op"', '"cat": null'),
+    "a list that goes on": ('["x", "y"]', '["x", "y", "z"]'),
+    "a list with a list": ('["x", "y"]', '[["x"], "y"]'),
+    "a list in a text": ('["x", "y"]', '["x], \\"n", "y"]'),
+    "a list with a blank": ('["x", "y"]', '["x", "y" ]'),
+    "an empty list": ('["x", "y"]', "[]"),
+    "a list that does not end": ('["x", "y"]', '["x", "y"'),
+    "a list that does not start": ('["x", "y"]', '"x", "y"]'),
+    "a list longer than is looked ahead": ('["x", "y"]', f'["x", {"[1], " * 400}"y"]'),
+    "time with two decimals": ("1.500", "1.50"),
+    "time with four decimals": ("1.500", "1.5001"),
+    "time with an exponent": ("1.500", "1.500e1"),
+    "time with a point alone": ("1.500", "1."),
+    "time below zero": ("1.500", "-1.500"),
+    "time with many digits": ("1.500", "12345678901234567.5"),
+    "time without decimals": ("1.500", "15"),
+    "other keys": ('"n": 7', '"o": 7'),
+    "one argument only": (', "n": 7, "m": 1', ""),
+    "no arguments": ('{"l": ["x", "y"], "n": 7, "m": 1}', "{}"),
+    "a key of its own": (
+        '"args"',
+        '"a key that is longer than all that is compared at once, so to say": 1, "args"',
+    ),
+}
+"""What is usual, and what replaces it in one event."""
+
+
+@pytest.mark.parametrize(("usual", "other"), ALMOST_USUAL.values(), ids=ALMOST_USUAL)
+def test_what_looks_like_the_events_before_is_read_as_in_python(usual: str, other: str) -> None:
+    """Most of an event is told by comparing it with those before."""
+    assert usual in USUAL
+    events = [USUAL] * 5 + [USUAL.replace(usual, other)] * 2 + [USUAL] * 5
+    content = f'{{"traceEvents": [{", ".join(events)}]}}'.encode()
+    assert differences(outcome(content), read_in_python(content)) == []
+
+
+@pytest.mark.parametrize("length", [1, 3, 7, 8, 14, 15, 30, 31, 62, 63, 64, 65, 130, 1100])
+def test_texts_that_differ_in_one_place_are_told_apart(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = sorted({*range(min(length, 70)), length // 2, length - 1})
+    texts = ["a" * place + "b" + "a" * (length - place - 1) for place in places] + ["a" * length]
+    events = [event(name=text, args={"l": [text, "x"], "t": text}) for text in texts * 3]
+    content = json.dumps(events).encode()
+    plain = read_in_python(content)
+    blocks = handed_back(monkeypatch)
+    native = outcome(content)
+    assert differences(native, plain) == []
+    assert isinstance(native, Trace)
+    assert [*native.args["t"].dictionary] == texts
+    assert blocks == []
+
+
 def test_numbers_in_a_mixed_column_may_be_spelled_differently() -> None:
     """The one difference that is left: natively they are numbers until a text comes; the values are equal."""
     events = [event(args={"k": 0, "s": value}) for value in ("t", 1)]

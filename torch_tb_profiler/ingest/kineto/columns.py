@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.ingest.kineto.codes import Codes, JsonCodes, TextCodes
+from torch_tb_profiler.ingest.kineto.growing import GrowingColumn
 from torch_tb_profiler.ingest.runtime import ReportStep, ignore_step
 from torch_tb_profiler.model.trace import (
     ABSENT,
@@ -31,15 +32,17 @@ MAX_ARGUMENT_KEYS = 4096
 _NULL = "null"
 """JSON text of an argument that counts as absent."""
 
-_EMPTY_COLUMNS: dict[str, npt.NDArray[Any]] = {
-    "phase": np.empty(0, np.uint8),
-    "category": np.empty(0, np.int32),
-    "name": np.empty(0, np.int32),
-    "thread": np.empty(0, np.int32),
-    "start": np.empty(0, np.int64),
-    "duration": np.empty(0, np.int64),
-    "id": np.empty(0, np.int64),
+_DTYPES: dict[str, Any] = {
+    "phase": np.uint8,
+    "category": np.int32,
+    "name": np.int32,
+    "thread": np.int32,
+    "start": np.int64,
+    "duration": np.int64,
+    "id": np.int64,
 }
+
+_CELL_DTYPES: dict[ArgKind, Any] = {"int": np.int64, "float": np.float64, "text": np.int32, "json": np.int32}
 
 
 class EventBlock(msgspec.Struct):
@@ -62,12 +65,42 @@ class _CellBlock(msgspec.Struct):
     values: npt.NDArray[Any]
 
 
+class _GrowingCells:
+    """Cells of one kind of a growing argument column."""
+
+    def __init__(self, kind: ArgKind) -> None:
+        self.rows = GrowingColumn(np.int32)
+        self.values = GrowingColumn(_CELL_DTYPES[kind])
+
+
 class _GrowingArg(msgspec.Struct):
-    """An argument column that still grows; its blocks may be of several kinds."""
+    """An argument column that still grows; `blocks` are the kinds and sizes of what came after each other."""
 
     texts: TextCodes = msgspec.field(default_factory=TextCodes)
     jsons: JsonCodes = msgspec.field(default_factory=JsonCodes)
-    blocks: list[_CellBlock] = []
+    cells: dict[ArgKind, _GrowingCells] = {}
+    blocks: list[tuple[ArgKind, int]] = []
+
+    def extend(self, kind: ArgKind, count: int) -> _GrowingCells:
+        """Return the cells of a kind, to which the caller appends `count`."""
+        if kind not in self.cells:
+            self.cells[kind] = _GrowingCells(kind)
+        self.blocks.append((kind, count))
+        return self.cells[kind]
+
+    def finish(self) -> list[_CellBlock]:
+        """Return all cells as they came: those of a single kind in one block."""
+        done = {kind: (cells.rows.finish(), cells.values.finish()) for kind, cells in self.cells.items()}
+        self.cells.clear()
+        if len(done) == 1:
+            return [_CellBlock(kind, *columns) for kind, columns in done.items()]
+        parts = []
+        begin = dict.fromkeys(done, 0)
+        for kind, count in self.blocks:
+            (rows, values), first = done[kind], begin[kind]
+            begin[kind] = first + count
+            parts.append(_CellBlock(kind, rows[first : begin[kind]], values[first : begin[kind]]))
+        return parts
 
 
 class EventColumns:
@@ -79,15 +112,29 @@ class EventColumns:
         self.text_ids = Codes()
         self.length = 0
         self.dropped = 0
-        self._blocks: list[EventBlock] = []
+        self._events = {name: GrowingColumn(dtype) for name, dtype in _DTYPES.items()}
         self._args: dict[str, _GrowingArg] = {}
 
     def add_block(self, block: EventBlock) -> int:
         """Append a block and return the row number of its first event."""
         first = self.length
-        self._blocks.append(block)
+        for name, column in self._events.items():
+            column.append(getattr(block, name))
         self.length += len(block.phase)
         return first
+
+    def reserve_rows(self, count: int) -> list[int]:
+        """Append events; return where to write each column, addresses in the order of `EventBlock`."""
+        self.length += count
+        return [column.reserve(count) for column in self._events.values()]
+
+    def reserve_cells(self, key: str, kind: ArgKind, count: int) -> tuple[int, int] | None:
+        """Append cells; return where to write their rows and values, None for a key without a column."""
+        if not self._has_column(key):
+            self.dropped += count
+            return None
+        cells = self._growing(key).extend(kind, count)
+        return cells.rows.reserve(count), cells.values.reserve(count)
 
     def ids(self, values: Sequence[Any]) -> Int64:
         """Return flow ids as int64[n]: integers, ABSENT, or numbers that stand for texts (see `Events.id`)."""
@@ -118,7 +165,9 @@ class EventColumns:
     def add_coded(self, key: str, kind: ArgKind, rows: Int32, cells: npt.NDArray[Any]) -> None:
         """Append numbers, or codes into the column's `table`, to an argument column."""
         if self._has_column(key):
-            self._growing(key).blocks.append(_CellBlock(kind, rows, cells))
+            growing = self._growing(key).extend(kind, len(rows))
+            growing.rows.append(rows)
+            growing.values.append(cells)
         else:
             self.dropped += len(rows)
 
@@ -138,16 +187,12 @@ class EventColumns:
         return key in self._args or len(self._args) < MAX_ARGUMENT_KEYS
 
     def finish_events(self, step: ReportStep = ignore_step) -> Events:
-        """Return the event columns; blocks are freed as they are concatenated."""
-        joined = {}
-        for name in EventBlock.__annotations__:
-            parts = [getattr(block, name) for block in self._blocks]
-            joined[name] = np.concatenate(parts) if parts else _EMPTY_COLUMNS[name]
-            for block in self._blocks:
-                setattr(block, name, None)
+        """Return the event columns."""
+        finished = {}
+        for name, column in self._events.items():
+            finished[name] = column.finish()
             step()
-        self._blocks.clear()
-        return Events(**joined)
+        return Events(**finished)
 
     def finish_args(self, step: ReportStep = ignore_step) -> dict[str, ArgColumn]:
         """Return one column per argument key, with ascending rows."""
@@ -164,17 +209,17 @@ class EventColumns:
 
 
 def _finish_argument(column: _GrowingArg) -> ArgColumn:
-    kind = common_kind({block.kind for block in column.blocks})
-    parts = [block.values for block in column.blocks]
+    blocks = column.finish()
+    kind = common_kind({block.kind for block in blocks})
+    parts = [block.values for block in blocks]
     dictionary: Sequence[str] = ()
     if kind == "text":
-        parts, dictionary = _finish_texts(column)
+        parts, dictionary = _finish_texts(column, blocks)
     elif kind == "json":
-        parts, dictionary = _finish_json(column)
+        parts, dictionary = _finish_json(column, blocks)
     elif kind == "float":
         parts = [part.astype(np.float64, copy=False) for part in parts]
-    rows = np.concatenate([block.rows for block in column.blocks])
-    values = np.concatenate(parts)
+    rows, values = _join([block.rows for block in blocks]), _join(parts)
     if kind == "json" and _NULL in dictionary:
         present = values != dictionary.index(_NULL)
         rows, values = rows[present], values[present]
@@ -184,23 +229,29 @@ def _finish_argument(column: _GrowingArg) -> ArgColumn:
     return ArgColumn(kind, rows, values, dictionary)
 
 
-def _finish_texts(column: _GrowingArg) -> tuple[list[npt.NDArray[Any]], Sequence[str]]:
+def _join(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _finish_texts(column: _GrowingArg, blocks: list[_CellBlock]) -> tuple[list[npt.NDArray[Any]], Sequence[str]]:
     """Return the final codes of each block of a text column, and its texts."""
     dictionary, code_of = column.texts.merge()
-    return [code_of(block.values) for block in column.blocks], dictionary
+    return [code_of(block.values) for block in blocks], dictionary
 
 
-def _finish_json(column: _GrowingArg) -> tuple[list[npt.NDArray[Any]], list[str]]:
+def _finish_json(column: _GrowingArg, blocks: list[_CellBlock]) -> tuple[list[npt.NDArray[Any]], list[str]]:
     """Return the codes of each block of a column of mixed kinds, and the JSON texts they stand for."""
     texts, code_of = column.texts.merge()
     dictionary, text_index, json_index = _merge_dictionaries(texts, column.jsons.table())
+    if {block.kind for block in blocks} == {"json"} and (json_index == np.arange(len(json_index))).all():
+        return [block.values for block in blocks], dictionary  # no value is spelled in two ways
     numbers = Codes()
     parts: list[npt.NDArray[Any]] = []
-    for block in column.blocks:
+    for block in blocks:
         if block.kind == "text":
             parts.append(text_index[code_of(block.values)])
         elif block.kind == "json":
-            parts.append(json_index[block.values])
+            parts.append(json_index.take(block.values))
         else:
             parts.append(numbers.encode(map(str, block.values.tolist())) + np.int32(len(dictionary)))
     return parts, [*dictionary, *numbers.table()]

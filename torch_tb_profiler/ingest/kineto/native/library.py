@@ -44,6 +44,12 @@ class BlockPlace(ctypes.Structure):
     _fields_ = (("bytes", ctypes.c_void_p), ("length", ctypes.c_uint64))
 
 
+class CodePlace(ctypes.Structure):
+    """Address and number of the codes that stand for those of the reader."""
+
+    _fields_ = (("codes", ctypes.c_void_p), ("count", ctypes.c_uint64))
+
+
 _INT, _LONG, _SIZE, _POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p
 
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {
@@ -53,7 +59,8 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "reader_add": (ctypes.c_int, _POINTER, _POINTER, ctypes.c_size_t, _POINTER),
     "reader_add_all": (_INT, _POINTER, _POINTER, _INT, _POINTER, _POINTER),
     "reader_use_decimals": (None, _POINTER),
-    "reader_column": (_POINTER, _POINTER, _INT),
+    "reader_take_rows": (None, _POINTER, _POINTER, _POINTER),
+    "reader_take_cells": (None, _POINTER, _INT, _INT, _INT, ctypes.c_int32, *[_POINTER] * 3),
     "reader_threads": (_INT, _POINTER, _INT, _POINTER),
     "reader_key": (_INT, _POINTER, _INT, _INT, _POINTER, _POINTER, _POINTER),
     "reader_cells": (None, _POINTER, _INT, _INT, _POINTER),
@@ -71,7 +78,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 """Function name -> result type and parameter types, as in native/reader.c."""
 
 
-LIBRARY = CompiledLibrary("events", "reader", 6, _FUNCTIONS)
+LIBRARY = CompiledLibrary("events", "reader", 7, _FUNCTIONS)
 
 
 def load_library() -> NativeLibrary | None:

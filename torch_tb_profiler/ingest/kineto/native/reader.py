@@ -10,40 +10,37 @@ import ctypes
 import os
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
-from torch_tb_profiler.ingest.kineto.columns import EventBlock, EventColumns
-from torch_tb_profiler.ingest.kineto.native.library import BlockPlace, NativeLibrary, ReaderSizes
-from torch_tb_profiler.model.trace import FIRST_TEXT_ID, NO_CODE, ArgKind, Int32
+from torch_tb_profiler.ingest.kineto.columns import EventColumns
+from torch_tb_profiler.ingest.kineto.native.library import BlockPlace, CodePlace, NativeLibrary, ReaderSizes
+from torch_tb_profiler.model.trace import ArgKind, Int32
 
 _NO_MEMORY = 2
-_COLUMNS = (np.uint8, np.int32, np.int32, np.int32, np.int64, np.int64, np.int64)
 _CATEGORIES, _NAMES, _THREAD_IDS, _FLOW_IDS = range(4)
-_KINDS: tuple[tuple[ArgKind, Any], ...] = (
-    ("int", np.int64),
-    ("float", np.float64),
-    ("text", np.int32),
-    ("json", np.int32),
-)
+_KINDS: tuple[ArgKind, ...] = ("int", "float", "text", "json")
 _INTEGER_ID, _TEXT_ID = 0, 1
 
 _JSON_TEXTS = msgspec.json.Decoder(list[str])
 
 
 class _CodeMap:
-    """Codes in `EventColumns` of the reader's first n tokens, int32[n + 1]; the last cell is for NO_CODE."""
+    """Codes in `EventColumns` of the reader's first `known` tokens."""
 
     def __init__(self) -> None:
         self.known = 0
-        self.codes = np.array([NO_CODE], np.int32)
+        self._codes = np.empty(0, np.int32)
 
     def add(self, codes: Int32) -> None:
-        self.codes = np.concatenate([self.codes[:-1], codes, self.codes[-1:]])
-        self.known += len(codes)
+        if len(codes):
+            self._codes = np.concatenate([self._codes, codes])
+            self.known = len(self._codes)
+
+    def place(self) -> CodePlace:
+        """Return where the codes are; valid until some are added."""
+        return CodePlace(self._codes.ctypes.data, self.known)
 
 
 class NativeReader:
@@ -130,39 +127,25 @@ class NativeReader:
         if not self.rows:
             return
         count, self.rows = self.rows, 0
-        phase, category, name, thread, start, duration, flow = (
-            _view(self._library.reader_column(self._reader, at), count, kind) for at, kind in enumerate(_COLUMNS)
-        )
         columns = self._columns
         self._learn_threads()
         self._flow_ids.add(columns.text_ids.encode(self._texts(_FLOW_IDS, self._flow_ids.known)))
-        flow = flow.copy()
-        texts = (flow >= FIRST_TEXT_ID) & (flow < FIRST_TEXT_ID + self._flow_ids.known)
-        if texts.any():
-            flow[texts] = self._flow_ids.codes[flow[texts] - FIRST_TEXT_ID] + np.int64(FIRST_TEXT_ID)
-        first = columns.add_block(
-            EventBlock(
-                phase.copy(),
-                self._strings[_CATEGORIES].codes.take(category),
-                self._strings[_NAMES].codes.take(name),
-                self._threads.codes.take(thread),
-                start.copy(),
-                duration.copy(),
-                flow,
-            )
-        )
-        places = [self._cell_places(inner) for inner in range(2)]
+        first = columns.length
+        places = (ctypes.c_void_p * 7)(*columns.reserve_rows(count))
+        maps = (CodePlace * 4)(*(each.place() for each in (*self._strings, self._threads, self._flow_ids)))
+        self._library.reader_take_rows(self._reader, places, maps)
+        counts = [self._count_cells(inner) for inner in range(2)]
         for inner, at, key in self._keys:
-            for kind, (cells, rows, values) in enumerate(places[inner][at]):
+            for kind, cells in enumerate(counts[inner][at]):
                 if cells:  # most keys have values of one kind
-                    self._take_cells(first, inner, at, kind, key, _view(rows, cells, np.int32), values)
+                    self._take_cells(first, inner, at, kind, key, cells)
         self._library.reader_clear(self._reader)
 
-    def _cell_places(self, inner: int) -> list[list[list[int]]]:
-        """Return how many cells each kind of each key has, and the addresses of their rows and values."""
-        places = np.empty((self._known_keys[inner], len(_KINDS), 3), np.uint64)
-        self._library.reader_cells(self._reader, inner, len(places), places.ctypes.data)
-        found: list[list[list[int]]] = places.tolist()
+    def _count_cells(self, inner: int) -> list[list[int]]:
+        """Return how many cells each kind of each key has."""
+        counts = np.empty((self._known_keys[inner], len(_KINDS)), np.uint32)
+        self._library.reader_cells(self._reader, inner, len(counts), counts.ctypes.data)
+        found: list[list[int]] = counts.tolist()
         return found
 
     def drop_rows(self) -> None:
@@ -176,18 +159,18 @@ class NativeReader:
         self._library.reader_forget(self._reader)
         self._reset_codes()
 
-    def _take_cells(self, first: int, inner: int, at: int, kind: int, key: str, rows: Int32, values: int) -> None:
-        """Add cells of one kind, whose values are at an address, to the argument column `key`."""
-        name, dtype = _KINDS[kind]
-        cells = _view(values, len(rows), dtype)
+    def _take_cells(self, first: int, inner: int, at: int, kind: int, key: str, count: int) -> None:
+        """Add cells of one kind to the argument column `key`."""
+        name = _KINDS[kind]
+        codes = CodePlace()
         table = self._columns.table(key, name)
         if table is not None:
             numbers = self._key_codes.setdefault((inner, at, kind), _CodeMap())
             numbers.add(table.encode_json(self._json("reader_key_tokens", inner, at, kind, numbers.known)))
-            cells = numbers.codes.take(cells)
-        else:
-            cells = cells.copy()
-        self._columns.add_coded(key, name, rows + np.int32(first), cells)
+            codes = numbers.place()
+        places = self._columns.reserve_cells(key, name, count)
+        if places is not None:
+            self._library.reader_take_cells(self._reader, inner, at, kind, first, ctypes.byref(codes), *places)
 
     def _learn_threads(self) -> None:
         known = self._threads.known
@@ -214,16 +197,3 @@ class NativeReader:
         content = ctypes.create_string_buffer(size.value)
         tokens(self._reader, *which, content, ctypes.byref(size))
         return content.raw
-
-
-class _Memory:
-    """Numbers that lie in the reader, as numpy asks for them."""
-
-    def __init__(self, address: int, count: int, dtype: Any) -> None:
-        typestr = np.dtype(dtype).str
-        self.__array_interface__ = {"data": (address, True), "shape": (count,), "typestr": typestr, "version": 3}
-
-
-def _view(address: int, count: int, dtype: Any) -> npt.NDArray[Any]:
-    """Return numbers as they lie in the reader, valid until it reads on."""
-    return np.asarray(_Memory(address, count, dtype))
