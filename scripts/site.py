@@ -14,7 +14,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import torch_tb_profiler
-from torch_tb_profiler.http.openapi import document
+from torch_tb_profiler.http.openapi import build_document
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -56,7 +56,7 @@ def python_reference() -> str:
 
 def http_reference() -> str:
     """Return the routes of the OpenAPI document: parameters with defaults, and the fields of the answers."""
-    described = document()
+    described = build_document()
     lines = [
         "# HTTP routes",
         "",

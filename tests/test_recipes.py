@@ -139,7 +139,7 @@ from werkzeug.test import Client
 import torch_tb_profiler
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.http import App
-from torch_tb_profiler.http.openapi import document
+from torch_tb_profiler.http.openapi import build_document
 from torch_tb_profiler.session import open_session
 
 with torch_tb_profiler.open("log") as log:
@@ -153,7 +153,7 @@ print(json.dumps({
     "python": python,
     "http": [[answer.status_code, answer.json.get("payload")] for answer in answers],
     "tab": tabs,
-    "openapi": document()["paths"]["/view/gaps"]["get"]["parameters"],
+    "openapi": build_document()["paths"]["/view/gaps"]["get"]["parameters"],
 }))
 """
 

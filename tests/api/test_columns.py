@@ -144,8 +144,8 @@ def test_texts_by_code(codes: list[int], dictionary: list[str], expected: list[s
 
 
 def test_a_data_frame_keeps_whole_numbers_whole(log: ttp.Log) -> None:
-    from torch_tb_profiler.api.result import data_frame
+    from torch_tb_profiler.api.result import to_data_frame
 
-    frame = data_frame(pa.table({"address": pa.array([2**53 + 1, None]), "size": pa.array([1, 2])}))
+    frame = to_data_frame(pa.table({"address": pa.array([2**53 + 1, None]), "size": pa.array([1, 2])}))
     assert int(frame["address"][0]) == 2**53 + 1
     assert str(frame["address"].dtype) == "Int64" and str(frame["size"].dtype) == "int64"

@@ -19,7 +19,7 @@ import psutil
 
 from tests.support.logs import trace
 from tests.support.servers.fragile import ROUTE, Server
-from torch_tb_profiler.http.openapi import document
+from torch_tb_profiler.http.openapi import build_document
 from torch_tb_profiler.http.routes import ROUTES
 from torch_tb_profiler.views import all_views
 
@@ -142,7 +142,7 @@ def parameters() -> dict[str, dict[str, bool]]:
     """Return view -> its own parameters and whether they are required."""
     return {
         path[1:]: {row["name"]: row.get("required", False) for row in item["get"]["parameters"][3:]}
-        for path, item in document()["paths"].items()
+        for path, item in build_document()["paths"].items()
         if path.startswith("/view/")
     }
 

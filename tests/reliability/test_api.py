@@ -12,7 +12,7 @@ from tests.support.logs import trace
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
-from torch_tb_profiler.http.openapi import document
+from torch_tb_profiler.http.openapi import build_document
 from torch_tb_profiler.session import Root, Session
 
 schemathesis = pytest.importorskip("schemathesis")
@@ -37,7 +37,7 @@ class Served:
         path = environ.get("PATH_INFO", "")
         if path == "/openapi.json":
             start_response("200 OK", [("Content-Type", "application/json")])
-            return [json.dumps(document()).encode()]
+            return [json.dumps(build_document()).encode()]
         environ["PATH_INFO"] = path.removeprefix(PREFIX)
         return self._app(environ, start_response)
 
@@ -59,7 +59,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 OPERATIONS = [
     (method.upper(), path)
-    for path, item in document()["paths"].items()
+    for path, item in build_document()["paths"].items()
     for method in item
     if method in ("get", "post")
 ]

@@ -20,7 +20,7 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli import main
 from torch_tb_profiler.cli.report import MAX_BYTES
 from torch_tb_profiler.http import App
-from torch_tb_profiler.report import ReportInfo, collect, page
+from torch_tb_profiler.report import ReportInfo, collect_contents, render_page
 from torch_tb_profiler.session import Root, Session
 from torch_tb_profiler.views import SLUGS
 
@@ -109,7 +109,7 @@ def test_a_report_of_snapshots_alone_shows_one_with_its_moments_and_all_ranks(
 def test_a_report_offers_only_the_memory_files_that_it_holds(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules[collect.__module__], "MAX_ROWS", 1)
+    monkeypatch.setattr(sys.modules[collect_contents.__module__], "MAX_ROWS", 1)
     report = embedded_data(write_report(tmp_path, samples / "simulated_out_of_memory", "--worker", "rank2"))
     listed = answers(report)["workers", json.dumps({"run": report["recordings"][0]["run"]})][1]["memory_files"]
     assert [file["file"] for file in listed] == [0, 2]
@@ -150,8 +150,8 @@ def test_what_is_too_large_is_left_out_and_named(samples: Path) -> None:
         session.scan()
         answer = session.view("overview", wait=True)
         names = answer.run, answer.worker, answer.span
-        whole = collect(session, names, None, 10**9)
-        small = collect(session, names, None, 60_000)
+        whole = collect_contents(session, names, None, 10**9)
+        small = collect_contents(session, names, None, 60_000)
     assert sum(len(body) for _, body in small.answers) < 60_000
     included = {(path, str(params)) for path, params, _ in small.entries}
     assert included < {(path, str(params)) for path, params, _ in whole.entries}
@@ -167,7 +167,7 @@ def test_a_report_of_an_engine_says_what_of_its_iterations_it_leaves_out(
     with Session([Root(str(samples / sample))], Settings.from_environment()) as session:
         session.scan()
         answer = session.view("overview", wait=True)
-        contents = collect(session, (answer.run, answer.worker, answer.span), None, 60_000)
+        contents = collect_contents(session, (answer.run, answer.worker, answer.span), None, 60_000)
     assert any(text.startswith("Serving: sums") for text in contents.left_out) is serves
 
 
@@ -197,8 +197,8 @@ def test_a_title_is_escaped(samples: Path) -> None:
     with Session([Root(str(samples / "ddp"))], Settings.from_environment()) as session:
         session.scan()
         answer = session.view("overview", wait=True)
-        contents = collect(session, (answer.run, answer.worker, answer.span), None, 10_000)
-    text = page(contents, ReportInfo("today", "1", HOSTILE, HOSTILE), HOSTILE)
+        contents = collect_contents(session, (answer.run, answer.worker, answer.span), None, 10_000)
+    text = render_page(contents, ReportInfo("today", "1", HOSTILE, HOSTILE), HOSTILE)
     assert f"<title>{html.escape(HOSTILE)}</title>" in text
     assert embedded_data(text)["command"] == HOSTILE
     assert text.count("</script") == 2

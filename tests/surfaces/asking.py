@@ -25,7 +25,7 @@ from torch_tb_profiler.executors.job import ProgressTuple
 from torch_tb_profiler.http import App
 from torch_tb_profiler.mcp.tools import Tools
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.report import collect
+from torch_tb_profiler.report import collect_contents
 from torch_tb_profiler.report.collect import Contents
 from torch_tb_profiler.session import Answer, Root, Session
 from torch_tb_profiler.session.jobs import Loaded, LoadRequest, analyze, load_file
@@ -132,7 +132,9 @@ class Surfaces:
             return reason
         if run not in self.reports:
             names = self.session.view("overview", run, wait=True)
-            self.reports[run] = collect(self.session, (names.run, names.worker, names.span), None, REPORT_BYTES)
+            self.reports[run] = collect_contents(
+                self.session, (names.run, names.worker, names.span), None, REPORT_BYTES
+            )
         contents = self.reports[run]
         for path, _, number in contents.entries:
             if path == f"view/{slug}":

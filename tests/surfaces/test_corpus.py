@@ -14,7 +14,7 @@ import pytest
 from tests.corpus import real_traces
 from tests.surfaces.asking import Payload, Surfaces, agrees, shorten
 from torch_tb_profiler.cli.report import MAX_BYTES as MAX_REPORT_BYTES
-from torch_tb_profiler.report import ReportInfo, page
+from torch_tb_profiler.report import ReportInfo, render_page
 from torch_tb_profiler.summary import MAX_BYTES, Summary
 from torch_tb_profiler.views import SLUGS
 
@@ -143,7 +143,7 @@ def test_a_report_of_every_run_fits(surfaces: Surfaces, session_answer: Callable
     for run in surfaces.log:
         if not isinstance(session_answer("overview", run), str):
             assert surfaces.report("overview", run) == session_answer("overview", run), run
-            text = page(surfaces.reports[run], ReportInfo("today", "1", str(surfaces.path), "serve"), run)
+            text = render_page(surfaces.reports[run], ReportInfo("today", "1", str(surfaces.path), "serve"), run)
             assert len(text.encode()) < MAX_REPORT_BYTES, run
             made += 1
     assert made > 70

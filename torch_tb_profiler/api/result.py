@@ -61,7 +61,7 @@ class Result(Generic[R]):
 
     def to_pandas(self, table: str | None = None) -> pandas.DataFrame:
         """Return the table as a pandas data frame; raise MissingExtraError if pandas is not installed."""
-        return data_frame(self.to_arrow(table))
+        return to_data_frame(self.to_arrow(table))
 
     @cached_property
     def _tables(self) -> Mapping[str, pyarrow.Table]:
@@ -78,7 +78,7 @@ class Result(Generic[R]):
         return html.render_block(self._view.title, split_sentences(self.to_dict())[0], shown)
 
 
-def data_frame(table: pyarrow.Table) -> pandas.DataFrame:
+def to_data_frame(table: pyarrow.Table) -> pandas.DataFrame:
     """Convert an Arrow table to a pandas data frame."""
     try:
         import pandas

@@ -34,7 +34,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     from datetime import datetime, timezone
     from importlib.metadata import version
 
-    from torch_tb_profiler.report import ReportInfo, collect, frame, page
+    from torch_tb_profiler.report import ReportInfo, collect_contents, render_frame, render_page
     from torch_tb_profiler.session import Root
     from torch_tb_profiler.storage import open_location
 
@@ -50,11 +50,11 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
         else:
             base, first = None, _load(session, run, worker, span)
         title = f"{first[0]}: PyTorch Profiler"
-        frame_bytes = sum(len(text.encode()) for text in frame(title))
-        contents = collect(session, first, base, MAX_BYTES - frame_bytes - METADATA_BYTES)
+        frame_bytes = sum(len(text.encode()) for text in render_frame(title))
+        contents = collect_contents(session, first, base, MAX_BYTES - frame_bytes - METADATA_BYTES)
         created = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
         command = f"torch-tb-profiler serve {shlex.quote(open_location(options.path).label)}"
-        text = page(
+        text = render_page(
             contents, ReportInfo(created, version("torch-tb-profiler"), session.root, command), title
         ).encode()
     write_file(options.output, [text])

@@ -115,7 +115,7 @@ def with_origin_files(files: Sequence[ListedFile], is_trace: Callable[[ListedFil
     """
     beside: dict[str, list[ListedFile]] = defaultdict(list)
     for file in files:
-        folder = _owner(file.path)
+        folder = _origin_folder(file.path)
         if folder is not None:
             beside[folder].append(file)
     runs = {run_folder(file.path) for file in files}
@@ -176,7 +176,7 @@ def _other_stacks(file: ListedFile, stacks: dict[str, list[ListedFile]]) -> list
     return [] if any(stacks_owner(each.path) == path for each in named) else named[:MAX_OTHER_STACKS]
 
 
-def _owner(path: str) -> str | None:
+def _origin_folder(path: str) -> str | None:
     """Return the folder of the run that a file of origins belongs to, None for any other file."""
     if not _may_be_origin(path):
         return None

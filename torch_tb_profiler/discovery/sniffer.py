@@ -49,7 +49,7 @@ class Sniffer:
         format_ = self._recognize(file).trace
         return format_ is not None and format_.alone
 
-    def foreign(self, file: ListedFile) -> ForeignFormat | None:
+    def foreign_format(self, file: ListedFile) -> ForeignFormat | None:
         """Return the format of another tool that a file's name or first bytes show, or None."""
         candidates = foreign_formats_by_name(file.name)
         certain = next((each for each in candidates if each.sniff is None), None)

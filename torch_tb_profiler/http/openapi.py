@@ -31,7 +31,7 @@ _BASE_NAMES = {
 _REF = "#/components/schemas/{name}"
 
 
-def document() -> dict[str, Any]:
+def build_document() -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of all routes, relative to the plugin's prefix."""
     views = all_views()
     route_bodies = [route.body for route in ROUTES if route.body not in (dict, bytes)]
@@ -112,7 +112,7 @@ def _json(schema: Any) -> dict[str, Any]:
 
 def render_document() -> str:
     """Return the document as it is committed."""
-    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(build_document(), indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def respond(body: Any, request: Request) -> Response:
     """Return the response to a request: a file, or JSON with the status of the body."""
     if isinstance(body, Attachment):
         return body.response(request)
-    return _json_response(status(body), body, request)
+    return _json_response(http_status(body), body, request)
 
 
 def respond_error(error: BaseException, request: Request) -> Response:
@@ -74,7 +74,7 @@ def refuse_method(error: BaseException, methods: tuple[str, ...], request: Reque
     return _json_response(405, ErrorBody(ErrorInfo.of(error)), request, {"Allow": ", ".join(methods)})
 
 
-def status(body: Any) -> int:
+def http_status(body: Any) -> int:
     """Return the HTTP status of a body."""
     if isinstance(body, ErrorBody):
         return STATUS.get(body.error.code, 500)

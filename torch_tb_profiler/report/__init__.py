@@ -1,6 +1,6 @@
 """Reports: the page and its answers as one file that needs no server."""
 
-from torch_tb_profiler.report.collect import collect
-from torch_tb_profiler.report.page import ReportInfo, frame, page
+from torch_tb_profiler.report.collect import collect_contents
+from torch_tb_profiler.report.page import ReportInfo, render_frame, render_page
 
-__all__ = ["ReportInfo", "collect", "frame", "page"]
+__all__ = ["ReportInfo", "collect_contents", "render_frame", "render_page"]

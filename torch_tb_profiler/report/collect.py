@@ -15,7 +15,7 @@ from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.http import bodies, routes
 from torch_tb_profiler.http.query import SELECTORS, Query
-from torch_tb_profiler.http.responses import status
+from torch_tb_profiler.http.responses import http_status
 from torch_tb_profiler.report.requests import (
     MAX_ROWS,
     PartRequest,
@@ -63,7 +63,7 @@ class Contents:
             return False
         self._bytes_left -= size
         self.entries.append((path, dict(params), len(self.answers)))
-        self.answers.append((status(body), encoded))
+        self.answers.append((http_status(body), encoded))
         return True
 
     def add_alias(self, path: str, params: Mapping[str, str]) -> None:
@@ -71,7 +71,7 @@ class Contents:
         self.entries.append((path, dict(params), len(self.answers) - 1))
 
 
-def collect(session: Session, first: Names, base: Names | None, budget: int) -> Contents:
+def collect_contents(session: Session, first: Names, base: Names | None, budget: int) -> Contents:
     """Collect the answers about the trace `first` in `budget` bytes; `base` is what it is compared with.
 
     Reads all files of its run. Raises NotFoundError for unknown names.

@@ -29,7 +29,7 @@ class ReportInfo:
     command: str
 
 
-def frame(title: str) -> tuple[str, str]:
+def render_frame(title: str) -> tuple[str, str]:
     """Return the HTML before the answers of a report and the HTML after them.
 
     Raises NotFoundError if the page is not built.
@@ -51,9 +51,9 @@ def frame(title: str) -> tuple[str, str]:
     return head, f"</script>\n<script>{script}</script>\n</body>\n</html>\n"
 
 
-def page(contents: Contents, info: ReportInfo, title: str) -> str:
+def render_page(contents: Contents, info: ReportInfo, title: str) -> str:
     """Return a report as HTML. Names from a trace stay text, whatever characters they hold."""
-    head, tail = frame(title)
+    head, tail = render_frame(title)
     recordings = [{"run": run, "worker": worker, "span": span} for run, worker, span in contents.recordings]
     report = {
         **asdict(info),

@@ -141,7 +141,7 @@ class LogFolders:
                 prefix=f"{name}/" if name else "",
             )
             listings.append((location.label, self._trackers.name_runs(folder_runs, files)))
-            others += find_other_files(files, folder_runs, self._sniffer.foreign)
+            others += find_other_files(files, folder_runs, self._sniffer.foreign_format)
         runs, renamed = distinct_names(listings)
         if error is None or runs:
             runs.sort(key=lambda run: (run.is_capture, run.name))
@@ -187,7 +187,7 @@ class LogFolders:
 
     def _is_foreign(self, file: ListedFile) -> bool:
         """Return whether a file belongs to another tool by its name or its first bytes."""
-        return self._sniffer.foreign(file) is not None
+        return self._sniffer.foreign_format(file) is not None
 
     def _is_new(self, file: ListedFile, entry: FileEntry) -> bool:
         """Return whether this content was not in the last listing and was written just now."""

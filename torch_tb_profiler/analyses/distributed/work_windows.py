@@ -86,8 +86,8 @@ def work_windows(job: DistributedJob) -> WorkWindows:
     stalled_before = covered_time_before(stalled, start)
     stalled_first = covered_time_before(stalled, begin[first])
     stalls_within = _stalls_within(stalled_before, first, stalled_first)
-    at_the_latest = start - np.where(queued, select(table.held, rows), 0)
-    ready = _ready_times(start, begin, stalls_within, stalled, queued, windows, at_the_latest)
+    latest_ready = start - np.where(queued, select(table.held, rows), 0)
+    ready = _ready_times(start, begin, stalls_within, stalled, queued, windows, latest_ready)
     sooner = np.flatnonzero(ready != start)
     stalled_before[sooner] = covered_time_before(stalled, ready[sooner])
     # A message may be ready before another one that starts sooner, on the stream of the other direction.
@@ -129,10 +129,10 @@ def _last_ended(channel: Int64, rows: Int64, start: Int64, end: Int64) -> Int64:
     turn = np.append(np.where(ends > starts, 0, 2), np.full(count, 1))
     order = np.lexsort((turn, np.append(ends, starts), np.tile(channel, 2)))
     latest = np.maximum.accumulate(np.where(order < count, np.arange(2 * count), NO_CODE))[order >= count]
-    before, asking = np.append(order, NO_CODE)[latest], order[order >= count] - count
-    fits = (before >= 0) & (channel[before] == channel[asking])
+    before, queries = np.append(order, NO_CODE)[latest], order[order >= count] - count
+    fits = (before >= 0) & (channel[before] == channel[queries])
     found = np.full(count, NO_CODE, np.int64)
-    found[asking[fits]] = rows[before[fits]]
+    found[queries[fits]] = rows[before[fits]]
     return found
 
 
@@ -167,19 +167,19 @@ def _ready_times(
     stalled: Intervals,
     queued: Bool,
     windows: Groups,
-    at_the_latest: Int64,
+    latest_ready: Int64,
 ) -> Int64:
     """Return when each operation's data was ready: at its start, or earlier if it was queued.
 
     begin, stalls  begin of its window, and ns of stalls within
-    at_the_latest  when it was ready at the latest
+    latest_ready  when it was ready at the latest
     """
     work = start - begin - stalls
     has_queued = np.zeros(len(windows), np.bool_)
     has_queued[windows.which[queued]] = True
     exact = ~queued & ~np.roll(queued, 1) & has_queued[windows.which]
     typical = lower_medians(work[exact], windows.which[exact], len(windows))[windows.which]
-    ready: Int64 = at_the_latest.copy()
+    ready: Int64 = latest_ready.copy()
     rows = np.flatnonzero(queued & (typical != ABSENT)).tolist()
     stall_starts, stall_ends = (times.tolist() if rows else [] for times in stalled)
     for i in rows:
@@ -189,7 +189,7 @@ def _ready_times(
             left -= max(stall_starts[stall] - time, 0)
             time = stall_ends[stall]
             stall += 1
-        ready[i] = min(time + left, int(at_the_latest[i]))
+        ready[i] = min(time + left, int(latest_ready[i]))
     return ready
 
 

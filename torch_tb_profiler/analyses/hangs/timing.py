@@ -154,10 +154,14 @@ def _written_at(files: tuple[RankFile, ...]) -> int | None:
 def _is_pending_in_both(job: JobDumps, dumps: Mapping[int, RecorderDump]) -> bool:
     """Return whether the first pending call of a rank is the same in both dumps."""
     before = {file.rank: file.dump for file in job.earlier if file.dump is not None}
-    return any(_first(dump) & _first(old) for rank, dump in dumps.items() if (old := before.get(rank)) is not None)
+    return any(
+        _first_pending(dump) & _first_pending(old)
+        for rank, dump in dumps.items()
+        if (old := before.get(rank)) is not None
+    )
 
 
-def _first(dump: RecorderDump) -> set[tuple[CallKey, int]]:
+def _first_pending(dump: RecorderDump) -> set[tuple[CallKey, int]]:
     """Return the first pending calls of a dump, with the time of the call: a restarted job counts anew."""
     first: dict[tuple[str, bool], tuple[CallKey, int]] = {}
     for call in dump.pending:

@@ -18,29 +18,34 @@ _STATUS = {"moved_in": "moved in", "moved_out": "moved out", "not_recorded": "no
 def lay_out(payload: dict[str, Any]) -> Screen:
     """Return the screen of `DiffPayload`; times are per step."""
     diff, level = msgspec.convert(payload, threadsafe(DiffPayload)), payload["level"]
-    names, noun = {"short_name": "name"}, payload["step_noun"]
+    noun = payload["step_noun"]
     return Screen(
         sentences_of(payload, "headline", "explanation", "notes"),
         tables=[
             Table(_PHASES, _phase_rows(payload["serving"]), "phase", "By phase of the engine"),
             *(
-                Table(_bars(each.by), _waterfall_rows(diff, each), "part", f"By {each.by}")
+                Table(_bar_columns(each.by), _waterfall_rows(diff, each), "part", f"By {each.by}")
                 for each in diff.waterfalls
             ),
             Table(
-                _changes(f"Part of the {noun}, host time", "host.", noun, **names),
+                _change_columns(f"Part of the {noun}, host time", "host.", noun, shortened=True),
                 _rows(level["parts"]),
                 "part",
                 "Parts",
             ),
             Table(
-                _changes("Operator, host self", "host_self.", noun),
+                _change_columns("Operator, host self", "host_self.", noun),
                 _rows(level["operators"]),
                 "operator",
                 "Operators",
             ),
-            Table(_changes("Kernel", "total.", noun, **names), _rows(payload["kernels"]), "kernel", "Kernels"),
-            Table(_changes("Family", "total.", noun), _rows(payload["families"]), "family", "Families"),
+            Table(
+                _change_columns("Kernel", "total.", noun, shortened=True),
+                _rows(payload["kernels"]),
+                "kernel",
+                "Kernels",
+            ),
+            Table(_change_columns("Family", "total.", noun), _rows(payload["families"]), "family", "Families"),
             Table(_MEMORY, _rows(payload["memory"]), "device", "Peak allocated"),
         ],
     )
@@ -58,8 +63,8 @@ def _phase_rows(phases: list[Row]) -> list[Row]:
     return flat_rows(rows)
 
 
-def _bars(by: str) -> list[Column]:
-    return [Column("name", by.capitalize(), "text"), *_both_sides("")]
+def _bar_columns(by: str) -> list[Column]:
+    return [Column("name", by.capitalize(), "text"), *_side_columns("")]
 
 
 def _waterfall_rows(diff: DiffPayload, waterfall: DiffWaterfall) -> list[Row]:
@@ -80,17 +85,18 @@ def _waterfall_rows(diff: DiffPayload, waterfall: DiffWaterfall) -> list[Row]:
     return [*bars, *steps]
 
 
-def _changes(title: str, prefix: str, noun: str, **names: str) -> list[Column]:
-    key, full = next(iter(names.items()), ("name", ""))
+def _change_columns(title: str, prefix: str, noun: str, shortened: bool = False) -> list[Column]:
+    """Return the columns of rows with a change each; `shortened` names have a full one."""
+    name = Column("short_name", title, "text", full="name") if shortened else Column("name", title, "text")
     return [
-        Column(key, title, "text", full=full),
+        name,
         Column("status", "Status", "text"),
         Column("calls.candidate", f"Calls / {noun}", "count"),
-        *_both_sides(prefix),
+        *_side_columns(prefix),
     ]
 
 
-def _both_sides(prefix: str) -> list[Column]:
+def _side_columns(prefix: str) -> list[Column]:
     return [
         Column(f"{prefix}base_ns", "Base"),
         Column(f"{prefix}candidate_ns", "Candidate"),
@@ -112,10 +118,10 @@ _MEMORY = (
 
 def _rows(rows: list[Row]) -> list[Row]:
     """Return flat rows with verdicts and states in words, and both names of what was renamed."""
-    return [_in_words(row) for row in flat_rows(rows)]
+    return [_spell_out(row) for row in flat_rows(rows)]
 
 
-def _in_words(row: Row) -> Row:
+def _spell_out(row: Row) -> Row:
     words = {
         key: verdict_text(value) for key, value in row.items() if value and key.rsplit(".", 1)[-1] == "verdict"
     }
@@ -132,5 +138,5 @@ _PHASES = (
     Column("name", "Phase", "text"),
     Column("iterations.base", "Iterations, base", "count"),
     Column("iterations.candidate", "Iterations, candidate", "count"),
-    *_both_sides(""),
+    *_side_columns(""),
 )

@@ -12,7 +12,7 @@ from torch_tb_profiler.base.errors import NotFoundError, UndecidedError, UsageEr
 from torch_tb_profiler.discovery import ListedRun
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest, check_available
 from torch_tb_profiler.session.cache.entries import encode_json
-from torch_tb_profiler.session.cache.similarity import NameSketch, name_similarity
+from torch_tb_profiler.session.cache.similarity import name_similarity
 from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.state import FileState
 from torch_tb_profiler.session.targets import RequestedNames, Target, Targets
@@ -39,12 +39,12 @@ class PairAnswers:
         params = parse_params(view.params, view_params)
         while True:
             first = self._request(request, request.names)
-            base_names = self._base(request, first, getattr(params, "other", None))
+            base_names = self._choose_base(request, first, getattr(params, "other", None))
             if base_names is None:
                 return Answer(view.slug, *first.names, self._files.state(first.file.id), None)
             base_first = self._request(request, base_names)
-            candidate = self._side(request, first, ALSO)
-            base = self._side(request, base_first, BASE_ALSO)
+            candidate = self._request_side(request, first, ALSO)
+            base = self._request_side(request, base_first, BASE_ALSO)
             targets = [*candidate, *base]
             state, traces = self._open(view, targets)
             if traces is None:
@@ -53,13 +53,13 @@ class PairAnswers:
                 self._targets.find(RequestedNames(*target.names)).trace == target.trace for target in targets
             )
             # A file that was loaded in the meantime may hold several ranks, or be of another program than thought.
-            if current and self._base(request, first, getattr(params, "other", None)) == base_names:
+            if current and self._choose_base(request, first, getattr(params, "other", None)) == base_names:
                 break
         pair = TracePair(traces[len(candidate) :], traces[: len(candidate)], _is_one_run([*base, *candidate]))
         payload = encode_json(view.build(pair, params))
         return Answer(view.slug, *first.names, state, payload, base=base_first.names)
 
-    def _base(self, request: ViewRequest, first: Target, other: str | None) -> RequestedNames | None:
+    def _choose_base(self, request: ViewRequest, first: Target, other: str | None) -> RequestedNames | None:
         """Return the names of the base; None until a default can be chosen.
 
         other  the run of the base, if the view has such a parameter
@@ -67,7 +67,7 @@ class PairAnswers:
         named = RequestedNames(*(request.params.get(name) for name in BASE))
         if other is not None and named.run is None:
             named = named._replace(run=other)
-        return default_base(self._files, self._targets, first) if named == RequestedNames() else named
+        return find_default_base(self._files, self._targets, first) if named == RequestedNames() else named
 
     def _open(self, view: View, targets: list[Target]) -> tuple[FileState, list[Trace] | None]:
         """Return the traces and the state of the last, or None and the state of the first that isn't ready."""
@@ -83,16 +83,16 @@ class PairAnswers:
     def _request(self, request: ViewRequest, names: RequestedNames) -> Target:
         return self._targets.resolve_and_request(names, request.wait, request.timeout)
 
-    def _side(self, request: ViewRequest, first: Target, parameter: str) -> list[Target]:
-        """Return all recordings of one side."""
-        further = _further_recordings(parameter, request.params.get(parameter))
+    def _request_side(self, request: ViewRequest, first: Target, parameter: str) -> list[Target]:
+        """Request all recordings of one side, and return them."""
+        further = _parse_further_recordings(parameter, request.params.get(parameter))
         side = [first, *(self._request(request, names) for names in further)]
         if len({target.names for target in side}) < len(side):
             raise UsageError(f"parameter {parameter!r} names the same recording twice")
         return side
 
 
-def _further_recordings(parameter: str, text: str | None) -> list[RequestedNames]:
+def _parse_further_recordings(parameter: str, text: str | None) -> list[RequestedNames]:
     """Parse the recordings that a side has in addition to its first."""
     if text is None:
         return []
@@ -115,7 +115,7 @@ def _is_one_run(targets: list[Target]) -> bool:
 # ---- default base ---------------------------------------------------------------------------------------
 
 
-def default_base(files: RequestedFiles, targets: Targets, candidate: Target) -> RequestedNames | None:
+def find_default_base(files: RequestedFiles, targets: Targets, candidate: Target) -> RequestedNames | None:
     """Return what a candidate is compared with if the request names no base.
 
     That is the previous span. For a first span it is the same worker and span of the most similar run; with
@@ -130,25 +130,25 @@ def default_base(files: RequestedFiles, targets: Targets, candidate: Target) -> 
     if index:
         return RequestedNames(candidate.run.name, candidate.worker.name, spans[index - 1])
     others = [run for run in targets.runs if run.workers and run.name != candidate.run.name]
-    return _most_similar(files, targets, candidate, others) if others else _sibling(targets, candidate)
+    return _find_most_similar(files, targets, candidate, others) if others else _find_sibling(targets, candidate)
 
 
-def _most_similar(
+def _find_most_similar(
     files: RequestedFiles, targets: Targets, candidate: Target, others: Sequence[ListedRun]
 ) -> RequestedNames | None:
-    """Return the counterpart of the candidate in the most similar of the other runs (see `default_base`)."""
+    """Return the counterpart of the candidate in the most similar of the other runs (see `find_default_base`)."""
     candidate_summary = files.cached_summary(candidate.file.id)
     similar: list[tuple[float, bool, RequestedNames]] = []
     unknown: list[RequestedNames] = []
     for run in others:
-        names = _counterpart(targets, candidate, run)
+        names = _find_counterpart(targets, candidate, run)
         summary = files.cached_summary(targets.find(names).file.id)
         if candidate_summary is None or summary is None:
             unknown.append(names)
             continue
         similarity = name_similarity(candidate_summary.sketch, summary.sketch)
         if similarity >= MIN_SIMILARITY:
-            same_devices = _has_same_devices(candidate_summary.sketch, summary.sketch)
+            same_devices = candidate_summary.sketch.devices == summary.sketch.devices
             similar.append((round(similarity, 1), same_devices, names))
     if similar:
         return max(similar, key=lambda item: item[:2])[2]
@@ -160,7 +160,7 @@ def _most_similar(
     raise UndecidedError(f"{compared} has similar operators: choose the run to compare with", hint="pass base_run")
 
 
-def _counterpart(targets: Targets, candidate: Target, run: ListedRun) -> RequestedNames:
+def _find_counterpart(targets: Targets, candidate: Target, run: ListedRun) -> RequestedNames:
     """Return the same worker and span of another run, or its first ones if it doesn't have them."""
     workers = {worker.name: worker for worker in targets.workers(run)}
     worker = workers.get(candidate.worker.name)
@@ -169,11 +169,7 @@ def _counterpart(targets: Targets, candidate: Target, run: ListedRun) -> Request
     return RequestedNames(run.name, worker.name if worker is not None else None, span)
 
 
-def _has_same_devices(a: NameSketch, b: NameSketch) -> bool:
-    return a.devices == b.devices
-
-
-def _sibling(targets: Targets, candidate: Target) -> RequestedNames:
+def _find_sibling(targets: Targets, candidate: Target) -> RequestedNames:
     """Return the first other worker or span of the only run."""
     for worker in targets.workers(candidate.run):
         for span in worker.spans:

@@ -104,7 +104,7 @@ def headline(found: HangDiagnosis) -> Text:
             return text(
                 "{culprit} never joined {peer}'s {operation} in {group}; {waiters}.",
                 culprit=culprits,
-                peer=_one_of(verdict.direct),
+                peer=_name_first(verdict.direct),
                 operation=shorten_name(call.operation),
                 group=name_group(group) if group else "",
                 waiters=_waiters(verdict, timing),
@@ -171,7 +171,7 @@ def _join_groups(groups: Iterable[JobGroup]) -> str:
     return join_words([shorten_name(group.description or group.name) for group in groups][:MAX_LISTED_RANKS])
 
 
-def _one_of(ranks: Sequence[int]) -> str:
+def _name_first(ranks: Sequence[int]) -> str:
     return f"rank {ranks[0]}" if ranks else "its peer"
 
 
