@@ -104,6 +104,49 @@ def test_the_overview_of_launched_kernels_imports_no_masked_arrays(tmp_path: Pat
     assert done.stderr.split() == ["True", "False"]
 
 
+def test_an_overview_imports_nothing_that_other_traces_and_other_files_need(tmp_path: Path) -> None:
+    """Of a step with work of a device: what only an engine, a graph, a snapshot or a user's devices need."""
+    events = [event("host user_annotation ProfilerStep#1 0 1000")]
+    for number in range(50):
+        events.append(event(f"host cpu_op aten::mm {10 * number} 9"))
+        events.append(event(f"host cuda_runtime cudaLaunchKernel {10 * number + 1} 5 correlation={number + 1}"))
+        events.append(event(f"gpu0 kernel gemm {10 * number + 6} 8 correlation={number + 1}"))
+    path = tmp_path / "a.pt.trace.json"
+    path.write_bytes(document(events))
+    code = (
+        "import sys, numpy, msgspec; before = {*sys.modules}\n"
+        "from torch_tb_profiler.cli import main; main(sys.argv[1:])\n"
+        "print(*{*sys.modules} - before, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "view", "overview", str(path)],
+        env={
+            **os.environ,
+            "TORCH_PROFILER_CACHE_DIR": str(tmp_path / "cache"),
+            "TORCH_PROFILER_SMALL_FILE_BYTES": "16",
+            "TORCH_PROFILER_BACKGROUND": "0",
+        },
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    modules = {*done.stderr.split()}
+    package = "torch_tb_profiler."
+    assert f"{package}views.overview.build" in modules and f"{package}cache.arrow" in modules
+    libraries = {"asyncio", "email", "http", "platformdirs", "random", "statistics", "tempfile", "tomllib"}
+    parts = {
+        f"{package}analyses.serving",
+        f"{package}analyses.shared.origin_times",
+        f"{package}model.hardware.catalog",
+        f"{package}model.origins.origins",
+        f"{package}model.snapshots",
+        f"{package}views._shared.origins",
+        f"{package}views._shared.serving",
+    }
+    assert modules & (libraries | parts) == set()
+
+
 def test_the_help_imports_no_command() -> None:
     code = (
         "import sys; from torch_tb_profiler.cli import main\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -15,8 +15,10 @@ from torch_tb_profiler.base.threadsafe import threadsafe
 from torch_tb_profiler.cache.arrow_file import Sink, read_arrow_file, write_arrow_file
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.origin_records import OriginRecords
-from torch_tb_profiler.model.snapshots import RecordedSnapshot, SnapshotFacts
 from torch_tb_profiler.model.trace import ArgColumn, Events, Thread, Trace
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.model.snapshots import RecordedSnapshot
 
 _STRINGS = "strings"
 _TEXT_IDS = "text_ids"
@@ -88,6 +90,8 @@ def _texts(columns: _Columns, name: str) -> StoredTexts:
 
 
 def _read_snapshot(columns: _Columns, facts: Mapping[str, Any]) -> RecordedSnapshot:
+    from torch_tb_profiler.model.snapshots import RecordedSnapshot, SnapshotFacts  # few files are snapshots
+
     parts = {
         name.removeprefix(_SNAPSHOT): _numbers(columns, name) for name in columns if name.startswith(_SNAPSHOT)
     }

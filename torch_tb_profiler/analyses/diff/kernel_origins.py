@@ -15,7 +15,8 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
-from torch_tb_profiler.model.origins.origins import has_indirect_kernels, origin_positions, origins
+from torch_tb_profiler.model.origins.compiled import has_indirect_kernels
+from torch_tb_profiler.model.origins.origins import origin_positions, origins
 from torch_tb_profiler.model.trace import Trace, TracePair
 
 _Places = frozenset[Hashable]

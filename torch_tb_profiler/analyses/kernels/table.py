@@ -28,7 +28,7 @@ from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes, fam
 from torch_tb_profiler.model.kernels.tensor_cores import TC_UNKNOWN, TC_YES, tensor_core_verdict
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_kinds, event_lengths, event_spans, rows_of_kind
 from torch_tb_profiler.model.operators import operators
-from torch_tb_profiler.model.origins.origins import has_indirect_kernels
+from torch_tb_profiler.model.origins.compiled import has_indirect_kernels
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace
 
 KernelGrouping = Literal["name", "launch", "family"]

@@ -20,7 +20,8 @@ from torch_tb_profiler.model.calls.calltree import CallTree
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import event_lengths
 from torch_tb_profiler.model.modules import Modules
-from torch_tb_profiler.model.origins.origins import has_indirect_kernels, origin_positions, origins
+from torch_tb_profiler.model.origins.compiled import has_indirect_kernels
+from torch_tb_profiler.model.origins.origins import origin_positions, origins
 from torch_tb_profiler.model.origins.replays import replayed_mask
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 

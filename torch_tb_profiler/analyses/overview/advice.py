@@ -44,13 +44,12 @@ from torch_tb_profiler.analyses.overview.kernel_rules.matrix_products import (
 )
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import find_optimizer_loop, find_optimizer_on_cpu
 from torch_tb_profiler.analyses.overview.memory_rules import find_memory_problems
-from torch_tb_profiler.analyses.shared.origin_times import indirect_origin
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
-from torch_tb_profiler.model.origins.origins import has_indirect_kernels
+from torch_tb_profiler.model.origins.compiled import has_indirect_kernels
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 
@@ -127,6 +126,8 @@ def _with_origin(trace: Trace, finding: Finding) -> Finding:
     """Return a finding with the origin of its example: a replayed or compiled kernel's launch says nothing."""
     if finding.event is None or not finding.on_device or not has_indirect_kernels(trace):
         return finding
+    from torch_tb_profiler.analyses.shared.origin_times import indirect_origin  # few traces get here
+
     return replace(finding, origin=indirect_origin(trace, finding.event))
 
 

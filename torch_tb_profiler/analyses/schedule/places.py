@@ -23,7 +23,8 @@ from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_op
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.modules import Modules, modules
-from torch_tb_profiler.model.origins.origins import LAUNCH, has_indirect_kernels, origin_positions, origins
+from torch_tb_profiler.model.origins.compiled import has_indirect_kernels
+from torch_tb_profiler.model.origins.origins import LAUNCH, origin_positions, origins
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, name_mask
 
 PlaceKind = Literal["operator", "module", "line"]

@@ -26,6 +26,7 @@ from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operator
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.origin_records import CompiledGraph, CompiledKernel
 from torch_tb_profiler.model.origins.packaged import is_generated, kernel_name, packaged_kernels
+from torch_tb_profiler.model.origins.replays import replayed_mask
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace, name_mask
 
 T = TypeVar("T")
@@ -75,6 +76,11 @@ class GraphCall(msgspec.Struct, frozen=True):
 def has_compiled_calls(trace: Trace) -> bool:
     """Return whether a trace calls a compiled graph, or kernels that a record of AOTInductor explains."""
     return any(CALL.match(text) for text in trace.strings) or bool(packaged_kernels(trace).values)
+
+
+def has_indirect_kernels(trace: Trace) -> bool:
+    """Return whether graphs replayed kernels, or compiled code called them: their launches explain nothing."""
+    return has_compiled_calls(trace) or bool(replayed_mask(trace).any())
 
 
 @derived

@@ -148,11 +148,6 @@ def missing_reason(trace: Trace, topic: Literal["stacks", "modules", "shapes"]) 
     return f"{NOT_RECORDED[topic]} ({recording_option(trace, topic)})"
 
 
-def has_indirect_kernels(trace: Trace) -> bool:
-    """Return whether graphs replayed kernels, or compiled code called them: their launches explain nothing."""
-    return compiled.has_compiled_calls(trace) or bool(replayed_mask(trace).any())
-
-
 @derived
 def origin_positions(trace: Trace) -> Int32:
     """Return the position in `origins(trace)` of each event, int32[n + 1], NO_CODE if it has none there."""

@@ -10,7 +10,6 @@ from torch_tb_profiler.analyses.origins import OriginCoverage, coverage, line_sh
 from torch_tb_profiler.analyses.shared.origin_times import OriginTime
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.model.health import HealthNote
-from torch_tb_profiler.model.origins.origins import has_indirect_kernels
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.text import Text, plain, text
 
@@ -77,9 +76,7 @@ def coverage_headline(covered: OriginCoverage) -> Text:
 
 
 def origin_notes(trace: Trace) -> Iterator[HealthNote]:
-    """Yield a note on the coverage of origins, if graphs or compiled code hide them."""
-    if not has_indirect_kernels(trace):
-        return
+    """Yield a note on the coverage of origins, for a trace in which graphs or compiled code hide them."""
     covered = coverage(trace)
     if not covered.kernel_ns:
         return

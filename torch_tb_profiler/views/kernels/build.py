@@ -32,7 +32,7 @@ from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
-from torch_tb_profiler.model.origins.origins import has_indirect_kernels
+from torch_tb_profiler.model.origins.compiled import has_indirect_kernels
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Tab, TraceView

@@ -27,12 +27,12 @@ from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.schedule.unrecorded_waits import has_unlinked_communication, has_unrecorded_waits
+from torch_tb_profiler.model.serving.iterations import serving_iterations
 from torch_tb_profiler.model.steps import has_host_events, step_noun, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.roofline import device_peaks
 from torch_tb_profiler.view import NoParams, RankView, Tab, TraceView, View
 from torch_tb_profiler.views._shared.odd_steps import odd_steps_sentence, outside_steps_sentence
-from torch_tb_profiler.views._shared.serving import serving_facts, serving_headline
 from torch_tb_profiler.views._shared.text import (
     Phrase,
     Text,
@@ -121,10 +121,17 @@ def _headline(trace: Trace, spent: Text, recommendations: Sequence[Recommendatio
     """Return how a step is spent and what to do first; of an inference engine its rate and what holds it back."""
     if is_truncated(trace.health):
         return spent
+    return _engine_headline(trace) or words.headline(spent, recommendations)
+
+
+def _engine_headline(trace: Trace) -> Text:
+    """Return the rate of an inference engine and what holds it back; empty if either is unknown."""
+    if serving_iterations(trace) is None:
+        return ()
+    from torch_tb_profiler.views._shared.serving import serving_facts, serving_headline  # few traces get here
+
     facts = serving_facts(trace)
-    if facts is not None and facts.verdict.bottleneck is not None:
-        return serving_headline(facts)
-    return words.headline(spent, recommendations)
+    return () if facts is None or facts.verdict.bottleneck is None else serving_headline(facts)
 
 
 def _no_advice(trace: Trace, average: Average | None, kind: str | None) -> Text:
@@ -199,8 +206,7 @@ def _build_measured(trace: Trace) -> Overview:
 
 def _iteration_sentences(trace: Trace, spent: Text) -> list[Text]:
     """Say that a step is an iteration, how it is spent, and where more is said, for an inference engine."""
-    facts = serving_facts(trace)
-    if facts is None or facts.verdict.bottleneck is None:
+    if not _engine_headline(trace):
         return []
     return [words.iterations_sentence(), first_sentence(spent)]
 

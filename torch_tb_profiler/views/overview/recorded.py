@@ -14,6 +14,7 @@ from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.health import HealthNote, is_truncated
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
+from torch_tb_profiler.model.origins.compiled import has_indirect_kernels
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.serving.labeled import unknown_labels
 from torch_tb_profiler.model.steps import step_noun
@@ -26,7 +27,6 @@ from torch_tb_profiler.model.vendors.gaudi import (
 )
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.views._shared.call_payloads import build_tensor_core_time
-from torch_tb_profiler.views._shared.origins import origin_notes
 from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.overview.payload import (
     Average,
@@ -198,4 +198,8 @@ def health_notes(trace: Trace, times: Breakdown) -> list[HealthNote]:
     if unknown:
         message = f"annotations read like an engine's iterations but have an unknown format: {unknown[0][:80]}"
         notes.append(HealthNote("unknown_iteration_label", "warning", message, len(unknown)))
-    return [*notes, *origin_notes(trace)]
+    if has_indirect_kernels(trace):
+        from torch_tb_profiler.views._shared.origins import origin_notes  # few traces get here
+
+        notes += origin_notes(trace)
+    return notes
