@@ -283,6 +283,13 @@ static void check_spans(void) {
         int64_t from = start[rows[i]], length = duration[rows[i]] > 0 ? duration[rows[i]] : 0;
         expect(starts[i] == from && ends[i] == (from == INT64_MIN ? from : add(from, length)));
     }
+    int64_t *made_starts = room_for(count, 8), *made_ends = room_for(count, 8);
+    int64_t *merged_starts = room_for(count, 8), *merged_ends = room_for(count, 8);
+    int64_t made = job_intervals(rows, count, start, duration, events, made_starts, made_ends);
+    int64_t merged = job_merge(starts, ends, known, merged_starts, merged_ends);
+    expect(made == (known == count ? merged : -1));
+    for (int64_t i = 0; i < made; i++) expect(made_starts[i] == merged_starts[i] && made_ends[i] == merged_ends[i]);
+    free(made_starts), free(made_ends), free(merged_starts), free(merged_ends);
     free(start), free(duration), free(starts), free(ends), free(rows);
 }
 

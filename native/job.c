@@ -19,6 +19,7 @@
 //     job_group     the entries with each code
 //     job_named     the rows whose name is one of some
 //     job_spans     when the events of some rows begin and end
+//     job_intervals the union of when the events of some rows run
 //     job_merge     the union of intervals
 //     job_combine   the union, intersection or difference of two sets of intervals
 //     job_covered   how much time before each of some a set covers
@@ -41,7 +42,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 12, LANES = 8 };
+enum { ABI = 13, LANES = 8 };
 
 API uint32_t job_abi(void) { return ABI; }
 
@@ -330,6 +331,25 @@ API bool job_spans(
     }
     end_reading();
     return known;
+}
+
+// The union of when the events of some rows run, which `job_spans` says; its size, or -1 if a row is none of the events or
+// the rows aren't in order of their starts.
+API int64_t job_intervals(
+    const int32_t *rows, size_t count, const int64_t *start, const int64_t *duration, size_t events, int64_t *made_starts,
+    int64_t *made_ends
+) {
+    Union set = {made_starts, made_ends, 0, INT64_MIN};
+    bool good = true;
+    begin_reading();
+    for (size_t i = 0; i < count && (good = is_among(rows[i], events)); i++) {
+        int64_t from = start[rows[i]], length = duration[rows[i]];
+        if (from == INT64_MIN || length <= 0) continue;
+        good = add_interval(&set, from, add(from, length));
+        if (!good) break;
+    }
+    end_reading();
+    return good ? set.made : -1;
 }
 
 API int64_t job_merge(

@@ -5,23 +5,33 @@
 
 #include "bytes.h"
 
+// A set that is being made of intervals in order of their starts, of which `last` is the latest.
+typedef struct {
+    int64_t *starts, *ends, made, last;
+} Union;
+
+// False if the interval begins before the latest one.
+static inline bool add_interval(Union *set, int64_t start, int64_t end) {
+    if (end <= start) return true;
+    if (start < set->last) return false;
+    set->last = start;
+    if (set->made && start <= set->ends[set->made - 1]) {
+        if (end > set->ends[set->made - 1]) set->ends[set->made - 1] = end;
+    } else {
+        set->starts[set->made] = start;
+        set->ends[set->made++] = end;
+    }
+    return true;
+}
+
 // The union of intervals in order of their starts; returns its size, or -1 if they aren't in order.
 static int64_t merge_intervals(
     const int64_t *starts, const int64_t *ends, size_t count, int64_t *made_starts, int64_t *made_ends
 ) {
-    int64_t made = 0, last = INT64_MIN;
-    for (size_t i = 0; i < count; i++) {
-        if (ends[i] <= starts[i]) continue;
-        if (starts[i] < last) return -1;
-        last = starts[i];
-        if (made && starts[i] <= made_ends[made - 1]) {
-            if (ends[i] > made_ends[made - 1]) made_ends[made - 1] = ends[i];
-        } else {
-            made_starts[made] = starts[i];
-            made_ends[made++] = ends[i];
-        }
-    }
-    return made;
+    Union set = {made_starts, made_ends, 0, INT64_MIN};
+    for (size_t i = 0; i < count; i++)
+        if (!add_interval(&set, starts[i], ends[i])) return -1;
+    return set.made;
 }
 
 // The union of two sets. There is room for all intervals of both.

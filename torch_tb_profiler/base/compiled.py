@@ -45,6 +45,7 @@ class ColumnFunctions(NamedTuple):
     named     `kinds.rows_named`: (rows, names, whether each name, and last any other number, is wanted) -> rows,
               None if one is none of the events
     spans     `kinds.event_spans`: (rows, starts, durations), None if a row is none of the events
+    intervals  `kinds.event_intervals`: (rows, starts, durations), None if the starts don't ascend or as in `spans`
     merge     `intervals.merge` of starts and ends, None if the starts don't ascend
     combine   a set of starts and ends, and another -> their union, intersection or difference
     covered   `intervals.covered_time_before`: (starts, ends, times)
@@ -70,6 +71,7 @@ class ColumnFunctions(NamedTuple):
     group: Callable[[Int8, Bool, int], list[Int32]]
     named: Callable[[Numbers, Int32, Bool], Int32 | None]
     spans: Callable[[Numbers, Int64, Int64], tuple[Int64, Int64] | None]
+    intervals: Callable[[Numbers, Int64, Int64], tuple[Int64, Int64] | None]
     merge: Callable[[Int64, Int64], tuple[Int64, Int64] | None]
     combine: Callable[[Operation, tuple[Int64, Int64], tuple[Int64, Int64]], tuple[Int64, Int64]]
     covered: Callable[[Int64, Int64, Int64], Int64]

@@ -188,6 +188,14 @@ def rows_of_kind(trace: Trace, *wanted: Kind) -> npt.NDArray[np.int32]:
     return _rows_by_kind(trace)[wanted[0]] if len(wanted) == 1 else _rows_of_kinds(trace, tuple(sorted(wanted)))
 
 
+def events_of_kind(trace: Trace, *wanted: Kind) -> npt.NDArray[np.int32]:
+    """Return the rows of all events of these kinds, in file order, even of those that are no slices (few are)."""
+    rows, kind = rows_of_kind(trace, *wanted), event_kinds(trace)
+    if sum(int(np.count_nonzero(kind == each.value)) for each in wanted) == len(rows):
+        return rows
+    return np.flatnonzero(np.isin(kind, wanted)).astype(np.int32)
+
+
 @derived
 def _rows_of_kinds(trace: Trace, wanted: tuple[Kind, ...]) -> npt.NDArray[np.int32]:
     parts = [rows for kind in wanted if len(rows := _rows_by_kind(trace)[kind])]
@@ -277,4 +285,8 @@ def event_lengths(trace: Trace, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArr
 
 def event_intervals(trace: Trace, rows: npt.NDArray[np.integer[Any]]) -> Intervals:
     """Return when any of these events runs."""
+    if rows.dtype == np.int32 and (functions := column_functions(len(rows))):
+        found = functions.intervals(rows, trace.events.start, trace.events.duration)
+        if found is not None:
+            return Intervals(*found)
     return merge(*event_spans(trace, rows))

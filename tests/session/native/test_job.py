@@ -196,9 +196,26 @@ def test_spans_of_events_agree(functions: JobFunctions, rows_beyond: bool) -> No
     assert results() == in_python
     spans = functions.columns.spans(rows, start, duration)
     assert (spans is None) == rows_beyond
+    assert functions.columns.intervals(rows, start, duration) is None  # they don't ascend
     assert functions.columns.spans(np.array([LENGTH], np.int32), start, duration) is None
     with pytest.raises(IndexError):
         event_spans(trace, np.full(LENGTH, LENGTH, np.int32))
+
+
+@pytest.mark.parametrize("spread", [LENGTH // 10, 10 * LENGTH])
+def test_intervals_of_events_in_order_agree(functions: JobFunctions, spread: int) -> None:
+    rng = np.random.default_rng(spread)
+    start, duration = np.sort(rng.integers(0, spread, LENGTH)), rng.integers(-2, 9, LENGTH)
+    start[rng.random(LENGTH) < 0.1] = ABSENT_TIME
+    trace, rows = drawn_events(start, duration), np.flatnonzero(rng.random(LENGTH) < 0.8).astype(np.int32)
+    in_python = [each.tolist() for each in event_intervals(trace, rows)]
+    assert 1 <= len(in_python[0]) < len(rows)
+    found = functions.columns.intervals(rows, start, duration)
+    assert found is not None and [each.tolist() for each in found] == in_python
+    use_column_functions(functions.columns)
+    assert [each.tolist() for each in event_intervals(trace, rows)] == in_python
+    assert functions.columns.intervals(rows - rows[-1] - 1, start, duration) is None
+    assert functions.columns.intervals(np.array([LENGTH], np.int32), start, duration) is None
 
 
 def test_rows_by_kind_and_name_agree(functions: JobFunctions) -> None:

@@ -26,6 +26,7 @@ from torch_tb_profiler.model.kinds import (
     Kind,
     event_intervals,
     event_kinds,
+    events_of_kind,
     rows_of_kind,
 )
 from torch_tb_profiler.model.schedule.compiled import schedule_functions
@@ -148,8 +149,8 @@ def slice_causes(trace: Trace) -> Int8:
     """
     kind = event_kinds(trace)
     cause = _cause_of_kinds().take(kind)
-    functions, calls = np.flatnonzero(kind == Kind.PYTHON), np.flatnonzero(cause == Cause.RUNTIME.value)
-    marks = np.flatnonzero((kind == Kind.ANNOTATION) | (kind == Kind.CPU_OP))
+    functions, calls = events_of_kind(trace, Kind.PYTHON), events_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    marks = events_of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
     compiles: _NameRule = Cause.COMPILE, re.compile(_COMPILE_PATTERN).search
     _set_by_name(trace, cause, calls, [(each, re.compile(pattern).search) for each, pattern in _CALL_PATTERNS])
     _set_by_name(trace, cause, functions, [compiles, (Cause.WAIT, re.compile(_WAIT_PATTERN).search)])
@@ -176,7 +177,7 @@ def compiling_times(trace: Trace, thread: int) -> Intervals:
     return event_intervals(trace, rows[trace.events.thread.take(rows) == thread])
 
 
-def _set_by_name(trace: Trace, cause: Int8, rows: Int64, rules: Sequence[_NameRule]) -> None:
+def _set_by_name(trace: Trace, cause: Int8, rows: Int32, rules: Sequence[_NameRule]) -> None:
     """Set the cause of those of these rows whose name a rule is true of; the first such rule decides."""
     names = trace.events.name.take(rows)
     by_name = np.full(len(trace.strings) + 1, -1, np.int8)  # the last cell is that of NO_CODE

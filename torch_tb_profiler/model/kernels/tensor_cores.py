@@ -10,7 +10,7 @@ from torch_tb_profiler.base.patterns import AnyCase
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.kernels.families import family_of_name
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
-from torch_tb_profiler.model.kinds import Kind, event_kinds
+from torch_tb_profiler.model.kinds import Kind, event_kinds, events_of_kind
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes, name_mask
 
 TC_YES, TC_NO, TC_UNKNOWN = 1, 0, -1
@@ -119,7 +119,7 @@ ELIGIBLE_OPERATORS = frozenset(
 def uses_tensor_cores(trace: Trace) -> npt.NDArray[np.int8]:
     """Return TC_YES, TC_NO, or TC_UNKNOWN for kernels, int8[n], by their names; TC_NO for other events."""
     vendor = device_kind(trace)
-    rows = np.flatnonzero(event_kinds(trace) == Kind.KERNEL)
+    rows = events_of_kind(trace, Kind.KERNEL)
     names = trace.events.name.take(rows)
     by_name = np.full(len(trace.strings) + 1, TC_UNKNOWN, np.int8)
     for code in distinct_codes(names):

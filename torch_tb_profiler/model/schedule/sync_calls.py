@@ -10,7 +10,7 @@ import numpy as np
 from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.patterns import lazy_regex
-from torch_tb_profiler.model.kinds import Kind, event_kinds, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, events_of_kind, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, distinct_codes, name_mask, rows_mask
 
 # Names of runtime and driver calls of CUDA, HIP, Level Zero, and MTIA.
@@ -67,8 +67,8 @@ def _names_of_calls(trace: Trace) -> Int64:
 @derived
 def _placed_calls(trace: Trace) -> Int64:
     """Return the rows of runtime and driver calls with a time, int64[k], whatever their phase."""
-    kind = event_kinds(trace)
-    return np.flatnonzero(((kind == Kind.RUNTIME) | (kind == Kind.DRIVER)) & (trace.events.start != ABSENT))
+    calls = events_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    return calls[trace.events.start.take(calls) != ABSENT].astype(np.int64)
 
 
 class RecordedWaits(msgspec.Struct, frozen=True):

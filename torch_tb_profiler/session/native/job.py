@@ -39,7 +39,7 @@ _FIRST_SLOTS = 2**16
 LIBRARY = CompiledLibrary(
     "job",
     "job",
-    12,
+    13,
     {
         "job_abi": (ctypes.c_uint32,),
         "job_say_crash": (None, ctypes.c_char_p),
@@ -62,6 +62,7 @@ LIBRARY = CompiledLibrary(
         "job_group": (None, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
         "job_named": (ctypes.c_int64, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER),
         "job_spans": (ctypes.c_bool, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
+        "job_intervals": (ctypes.c_int64, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
         "job_merge": (ctypes.c_int64, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
         "job_combine": (
             *(_SIZE, ctypes.c_int, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER),
@@ -113,6 +114,7 @@ def job_functions(anywhere: bool = False) -> JobFunctions | None:
         group=each.group,
         named=each.named,
         spans=each.spans,
+        intervals=each.intervals,
         merge=each.merge,
         combine=each.combine,
         covered=each.covered,
@@ -281,6 +283,13 @@ class _JobLibrary:
         columns = address(start), address(duration), len(start)
         known = self._library.job_spans(address(rows), len(rows), *columns, address(starts), address(ends))
         return (starts, ends) if known else None
+
+    def intervals(self, rows: Numbers, start: Int64, duration: Int64) -> tuple[Int64, Int64] | None:
+        start, duration = (as_column(each, np.int64, len(start)) for each in (start, duration))
+        rows, merged = as_column(rows, np.int32, len(rows)), _IntervalBuffers(len(rows))
+        columns = address(rows), len(rows), address(start), address(duration), len(start)
+        count = self._library.job_intervals(*columns, *merged.addresses)
+        return None if count < 0 else merged.take(count)
 
     def merge(self, starts: Int64, ends: Int64) -> tuple[Int64, Int64] | None:
         starts, ends = (as_column(each, np.int64, len(starts)) for each in (starts, ends))
