@@ -178,7 +178,9 @@ def _set_gaudi_kinds(trace: Trace, kind: npt.NDArray[np.int8]) -> None:
 def slice_mask(trace: Trace) -> Bool:
     """Return which events are slices, bool[n]: "X", and "B" with a matching "E", if they have a start."""
     events = trace.events
-    begins: Bool = (events.phase == ord("X")) | ((events.phase == ord("B")) & (events.duration != ABSENT))
+    begins: Bool = events.phase == ord("X")
+    if (is_begin := events.phase == ord("B")).any():
+        begins |= is_begin & (events.duration != ABSENT)
     placed: Bool = begins & (events.start != ABSENT)
     return placed
 
@@ -230,12 +232,16 @@ def codes_of_kinds(trace: Trace, *wanted: Kind) -> npt.NDArray[np.int32]:
 def rows_named(trace: Trace, predicate: Callable[[str], object], *wanted: Kind) -> npt.NDArray[np.int32]:
     """Return the rows of the slices of these kinds whose name `predicate` is true of, in file order."""
     is_named = name_mask(trace.strings, predicate, codes_of_kinds(trace, *wanted))
-    rows, names = rows_of_kind(trace, *wanted), trace.events.name
+    return rows_in_mask(trace, rows_of_kind(trace, *wanted), is_named)
+
+
+def rows_in_mask(trace: Trace, rows: npt.NDArray[np.int32], is_named: Bool) -> npt.NDArray[np.int32]:
+    """Return those of these rows whose name is in a mask as `name_mask` returns it."""
     if not is_named.any():
         return rows[:0]
     functions = column_functions(len(rows))
-    found = None if functions is None else functions.named(rows, names, is_named)
-    return rows[is_named.take(names.take(rows))] if found is None else found
+    found = None if functions is None else functions.named(rows, trace.events.name, is_named)
+    return rows[is_named.take(trace.events.name.take(rows))] if found is None else found
 
 
 @derived

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.model.communication.calls import CollectiveCalls
 from torch_tb_profiler.model.communication.events import (
     ALL_TO_ALL,
@@ -101,7 +102,7 @@ def message_sizes(trace: Trace, calls: CollectiveCalls, collective: Sequence[str
         trace.arg_int(key, calls.recorded).tolist() for key in ("In msg nelems", "Out msg nelems", "Rank")
     )
     splits = _arg_texts(trace, "In split size", calls.recorded)
-    inputs = _RecordedInputs(trace)
+    inputs = _RecordedInputs(trace, calls)
     sizes = MessageSizes([], *(np.full(len(calls), ABSENT) for _ in range(3)))
     for i, dtype in enumerate(dtypes):
         width = bytes_per_element(dtype) if dtype else None
@@ -133,11 +134,13 @@ def _egress_bytes(splits: str, own_rank: int, sent: int) -> int:
 
 
 class _RecordedInputs:
-    """The recorded shapes and types of inputs."""
+    """The recorded shapes and types of inputs of these calls, not of all operators of the trace."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, calls: CollectiveCalls) -> None:
         dims = "Input Dims" if "Input Dims" in trace.args else "Input dims"
-        self._dims, self._types = trace.arg_codes(dims), trace.arg_codes("Input type")
+        rows = distinct(np.concatenate([calls.named, calls.recorded, calls.call]))
+        self._place = {row: place for place, row in enumerate(rows.tolist())}
+        self._dims, self._types = trace.arg_codes(dims, rows), trace.arg_codes("Input type", rows)
 
     def size(self, named: int, recorded: int, call: int) -> tuple[str | None, int | None]:
         """Return (dtype, bytes) of the inputs of the first of these calls that lists tensors."""
@@ -152,8 +155,9 @@ class _RecordedInputs:
 
     def _tensors(self, row: int) -> list[tuple[list[int], str, int]]:
         """Return (shape, dtype, bytes per element) of each; lists of tensors record no types and are left out."""
+        place = self._place[row]
         shapes, types = (
-            _parse_json(texts[codes[row]]) if codes[row] >= 0 else None
+            _parse_json(texts[codes[place]]) if codes[place] >= 0 else None
             for codes, texts in (self._dims, self._types)
         )
         if not isinstance(shapes, list) or not isinstance(types, list):
@@ -210,11 +214,11 @@ def message_peers(
     rank = trace_rank(trace)
     here = int(ABSENT) if rank is None else rank
     source, target = (trace.arg_int(key, calls.recorded) for key in ("Src Rank", "Dst Rank"))
-    inputs, texts = trace.arg_codes("Concrete Inputs")
+    inputs, texts = trace.arg_codes("Concrete Inputs", calls.call)
     for i, name in enumerate(collective):
         peers = {"send": target, "recv": source}.get(name)
-        if peers is not None and peers[i] == ABSENT and calls.call[i] >= 0 and inputs[calls.call[i]] >= 0:
-            peers[i] = _peer_rank(_parse_json(texts[inputs[calls.call[i]]]), groups[i])
+        if peers is not None and peers[i] == ABSENT and inputs[i] >= 0:
+            peers[i] = _peer_rank(_parse_json(texts[inputs[i]]), groups[i])
     sends = np.array([name == "send" for name in collective], np.bool_)
     receives = np.array([name == "recv" for name in collective], np.bool_)
     return (

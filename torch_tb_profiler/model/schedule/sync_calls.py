@@ -10,7 +10,7 @@ import numpy as np
 from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.patterns import lazy_regex
-from torch_tb_profiler.model.kinds import Kind, events_of_kind, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, events_of_kind, rows_in_mask, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, distinct_codes, name_mask, rows_mask
 
 # Names of runtime and driver calls of CUDA, HIP, Level Zero, and MTIA.
@@ -52,10 +52,10 @@ def _is_call_named(trace: Trace, pattern: re.Pattern[str]) -> Bool:
 
 
 @derived
-def _calls_named(trace: Trace, pattern: re.Pattern[str]) -> Int64:
+def _calls_named(trace: Trace, pattern: re.Pattern[str]) -> Int32:
     """Return the rows of the calls whose name has this pattern."""
-    has_name, calls = name_mask(trace.strings, pattern.search, _names_of_calls(trace)), _placed_calls(trace)
-    return calls[has_name.take(trace.events.name.take(calls))] if has_name.any() else calls[:0]
+    has_name = name_mask(trace.strings, pattern.search, _names_of_calls(trace))
+    return rows_in_mask(trace, _placed_calls(trace), has_name)
 
 
 @derived
@@ -65,10 +65,11 @@ def _names_of_calls(trace: Trace) -> Int64:
 
 
 @derived
-def _placed_calls(trace: Trace) -> Int64:
-    """Return the rows of runtime and driver calls with a time, int64[k], whatever their phase."""
+def _placed_calls(trace: Trace) -> Int32:
+    """Return the rows of runtime and driver calls with a time, int32[k], whatever their phase."""
     calls = events_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
-    return calls[trace.events.start.take(calls) != ABSENT].astype(np.int64)
+    placed: Int32 = calls[trace.events.start.take(calls) != ABSENT]
+    return placed
 
 
 class RecordedWaits(msgspec.Struct, frozen=True):
