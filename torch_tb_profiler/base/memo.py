@@ -92,8 +92,8 @@ def stored(function: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, 
 
     For tables that several views share and that take longer to derive than to read. The annotation of the result
     says what is read: arrays, in structs of msgspec, named tuples, tuples and dictionaries beside plain values.
-    Arrays that were read can't be written to, so nothing may change the table. Further arguments are numbers, as
-    they are part of a file's name.
+    Arrays that were read can't be written to, so nothing may change the table. Further arguments are numbers, or
+    None, as they are part of a file's name.
     """
 
     return _memoized(function, _restoring(function, lambda store: True))

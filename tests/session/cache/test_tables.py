@@ -216,21 +216,42 @@ def test_operator_times_are_kept_by_what_prepares_tabs_not_by_who_asks_once(
     assert answers(runs, tmp_path, filters) == derived
 
 
+def prefetch_as_servers_do(runs: Path, cache: Path, run: str) -> None:
+    with open_session(str(runs), settings(cache)) as session:
+        file = session.find(run, None, None).file
+        summary = session._files.cached_summary(file.id)
+    assert summary is not None
+    request = jobs.LoadRequest(str(runs), file.path, file.size, file.id, 0)
+    for slug in jobs.prefetched_views(summary.unavailable.keys()):
+        jobs.prefetch_answers(request, None, slug, str(cache), 1 << 30)
+
+
 @pytest.mark.parametrize(
-    ("group_by", "table"),
+    ("slug", "run", "params", "table"),
     [
-        ("annotation", "torch_tb_profiler.analyses.operators.annotation_around"),
-        ("module", "torch_tb_profiler.model.module_calls._attribute_to_calls"),
+        (
+            "operators",
+            "sample_transformer",
+            {"group_by": "annotation", "phase": "backward"},
+            "torch_tb_profiler.analyses.operators.annotation_around",
+        ),
+        (
+            "operators",
+            "sample_transformer",
+            {"group_by": "module", "phase": "backward"},
+            "torch_tb_profiler.model.module_calls._attribute_to_calls",
+        ),
+        ("critical_path/pieces", "training", {}, "torch_tb_profiler.analyses.schedule.path.path_segments"),
+        ("idle/flame", "training", {}, "torch_tb_profiler.analyses.schedule.segments.idle_segments.0.None"),
     ],
 )
-def test_modules_and_annotations_are_kept_for_filters_beside_them(
-    runs: Path, tmp_path: Path, writes: Counter[str], group_by: str, table: str
+def test_what_several_filters_need_is_kept_for_them(
+    runs: Path, tmp_path: Path, writes: Counter[str], slug: str, run: str, params: dict[str, str], table: str
 ) -> None:
-    asked = [Ask("operators", "sample_transformer", {"group_by": group_by, "phase": "backward"})]
+    asked = [Ask(slug, run, params)]
     derived = answers(runs, None, asked)
     assert answers(runs, tmp_path, asked) == derived and table not in writes
-    with open_session(str(runs), settings(tmp_path)) as session:
-        session.build_answers("sample_transformer", None, None)
+    prefetch_as_servers_do(runs, tmp_path, run)
     assert writes[table] == 1
     assert answers(runs, tmp_path, asked) == derived
 

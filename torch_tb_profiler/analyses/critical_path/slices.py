@@ -17,6 +17,7 @@ from torch_tb_profiler.analyses.schedule.places import PlaceKind, program_places
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.tracks.tracks import tracks_of
+from torch_tb_profiler.base.arrays import highest_by_number, sums_by_number
 from torch_tb_profiler.base.markers import MODULE_PREFIX
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
@@ -111,11 +112,11 @@ def path_groups(trace: Trace, by: PlaceKind, step: int | None = None) -> PathGro
     row, length = segments.row[chosen], (segments.end - segments.begin)[chosen]
     code, texts = program_places(trace, row, by)
     groups = group(code)
-    times = np.zeros((len(groups), len(_GROUPS)), np.int64)
-    np.add.at(times, (groups.which, _GROUP_OF_CATEGORY[segments.category[chosen]]), length)
+    cell = groups.which * len(_GROUPS) + _GROUP_OF_CATEGORY[segments.category[chosen]]
+    times = sums_by_number(cell, length, len(groups) * len(_GROUPS)).reshape(len(groups), len(_GROUPS))
     longest = np.empty(len(groups), np.int64)
-    by_length = np.argsort(length, kind="stable")
-    longest[groups.which[by_length]] = by_length  # the last write wins
+    candidates = np.flatnonzero(length == highest_by_number(groups.which, length, len(groups))[groups.which])
+    longest[groups.which[candidates]] = candidates  # the last write wins
     order = np.argsort(-times.sum(axis=1), kind="stable")
     names = tuple(texts[each] if each >= 0 else None for each in code[groups.first[order]].tolist())
     return PathGroups(

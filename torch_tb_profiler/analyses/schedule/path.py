@@ -21,7 +21,7 @@ import numpy as np
 from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES, Cause, add_times_by_cause, split_by_state
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
 from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted, sums_by_number
-from torch_tb_profiler.base.memo import derived, stored
+from torch_tb_profiler.base.memo import derived, prepared, stored
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit, schedule
@@ -258,7 +258,7 @@ def host_segments(trace: Trace) -> HostSegments:
     return HostSegments(parts.row, parts.cause, path.ref[segment], parts.begin, parts.end, path.step[segment])
 
 
-@derived
+@prepared
 def path_segments(trace: Trace) -> PathSegments:
     """Return all segments of the path with their category and the event behind each."""
     host, other = host_segments(trace), _device_segments(trace)

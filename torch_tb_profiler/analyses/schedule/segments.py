@@ -16,7 +16,7 @@ from torch_tb_profiler.analyses.schedule.gaps import MAX_QUEUE_GAP_NS, DeviceGap
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import prepared
 from torch_tb_profiler.model.schedule.compiled import IdleGaps, schedule_functions
 from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.schedule.stream_waits import stream_waits
@@ -66,7 +66,7 @@ class IdleSegments(msgspec.Struct, frozen=True):
         return np.where(waits, np.int32(NO_CODE), self.gaps.emptied_by[self.gap])
 
 
-@derived
+@prepared
 def idle_segments(trace: Trace, device: int, stream: int | None = None) -> IdleSegments:
     """Return the idle time of a device, or of one of its streams, in the complete steps."""
     gaps = device_gaps(trace, device, stream)

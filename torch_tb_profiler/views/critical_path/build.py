@@ -346,7 +346,18 @@ TAB = Tab(
     critical_path_reason,
     (
         TraceView("critical_path/what_if", "What if", TargetParams, TargetRow, build_what_if),
-        TraceView("critical_path/groups", "Path by place", PathGroupsParams, PathGroupsPayload, build_groups),
+        TraceView(
+            "critical_path/groups",
+            "Path by place",
+            PathGroupsParams,
+            PathGroupsPayload,
+            build_groups,
+            first=lambda trace: (
+                PathGroupsParams("line"),
+                PathGroupsParams("module"),
+                PathGroupsParams("operator"),
+            ),
+        ),
         TraceView(
             "critical_path/pieces", "Segments of the path", PathSegmentsParams, PathSegmentsPayload, build_segments
         ),

@@ -313,7 +313,16 @@ def _reasons(trace: Trace) -> dict[str, str | Text]:
     return reasons
 
 
-_ONE_RANK = TraceView("idle", "Idle time", IdleParams, IdlePayload, build, cached="on_request", rows="causes")
+_ONE_RANK = TraceView(
+    "idle",
+    "Idle time",
+    IdleParams,
+    IdlePayload,
+    build,
+    cached="on_request",
+    filters=(IdleParams("emptied_by"), IdleParams("operator"), IdleParams("module"), IdleParams("frame")),
+    rows="causes",
+)
 
 
 def _views_of_job() -> tuple[View, ...]:
