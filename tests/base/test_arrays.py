@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from torch_tb_profiler.base.arrays import distinct, distinct_numbers, median, quantile
+from torch_tb_profiler.base.arrays import cells_of_rows, distinct, distinct_numbers, median, quantile
 
 
 @pytest.mark.parametrize("count", range(1, 12))
@@ -39,3 +39,11 @@ def test_distinct_numbers_ascend_whatever_their_range() -> None:
     assert distinct(values).tolist() == distinct_numbers(values) == [-(2**62), -3, 7, 2**62]
     assert distinct(values[:0]).dtype == np.int64 and distinct_numbers(values[:0]) == []
     assert distinct(np.array([3, 1, 3], np.int32)).dtype == np.int32
+
+
+def test_a_row_without_a_cell_has_the_value_for_that() -> None:
+    rows, cells = np.array([1, 4, 6], np.int32), np.array([10, 40, 60], np.int32)
+    wanted = np.array([6, 0, 4, 7, 1, 5], np.int32)
+    assert cells_of_rows(rows, cells, wanted, -1).tolist() == [60, -1, 40, -1, 10, -1]
+    assert cells_of_rows(rows[:0], cells[:0], wanted, -1).tolist() == [-1] * 6
+    assert cells_of_rows(rows, cells, wanted[:0], -1).tolist() == []

@@ -113,6 +113,21 @@ def search_sorted(
     return np.searchsorted(ordered, values, side)
 
 
+def cells_of_rows(
+    rows: npt.NDArray[np.int32], cells: npt.NDArray[np.int32], wanted: npt.NDArray[np.int32], missing: int
+) -> npt.NDArray[np.int32]:
+    """Return the cell of each wanted row, `missing` where it has none; the rows that have one ascend."""
+    found = np.full(len(wanted), missing, np.int32)
+    if functions := column_functions(len(wanted)):
+        functions.pick(rows, cells, wanted, found)
+        return found
+    at = np.searchsorted(rows, wanted)
+    has_cell = at < len(rows)
+    has_cell[has_cell] = rows[at[has_cell]] == wanted[has_cell]
+    found[has_cell] = cells[at[has_cell]]
+    return found
+
+
 class ArrowTexts(Sequence[str]):
     """The strings of an Arrow array; each becomes a Python object when it is read."""
 

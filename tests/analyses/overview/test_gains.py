@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.analyses.overview.advice_traces import BACKWARD, get_advice, measure_share, steps, work
+from tests.analyses.overview.rule_traces import RULES
 from tests.support.claims import repeat
 from tests.support.simulation.simulator import (
     Action,
@@ -19,9 +21,14 @@ from tests.support.simulation.simulator import (
     Sync,
     Wait,
 )
-from tests.support.traces import draw
+from tests.support.traces import draw, read_bytes
 from torch_tb_profiler.analyses.overview.advice import advice, measured_advice
+from torch_tb_profiler.analyses.overview.finding import Finding
+from torch_tb_profiler.analyses.overview.gains import estimate_gains
 from torch_tb_profiler.analyses.schedule.what_if import odd_steps_target, replay_unavailable_reason, what_if_curves
+from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
+from torch_tb_profiler.base.intervals import intersect, total
+from torch_tb_profiler.model.kinds import Kind, event_intervals, rows_of_kind
 
 STEP = steps(1)
 LOADER = "host user_annotation enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ {at} {wait}"
@@ -285,3 +292,16 @@ def test_faster_kernels_save_no_more_than_they_take_less() -> None:
         "layout_conversion",
     )
     assert found is not None and found.gain is not None and found.gain.ns == pytest.approx(2_000_000, abs=1_000)
+
+
+def test_what_saves_too_little_in_any_case_is_not_replayed() -> None:
+    trace = read_bytes(json.dumps(RULES["synchronization", ""].applies).encode())
+    kernels = rows_of_kind(trace, Kind.KERNEL)
+    finding = Finding("contention", event_intervals(trace, kernels), rows=kernels, on_device=True)
+    (replayed,) = estimate_gains(trace, [finding])
+    windows = typical_windows(trace)
+    most = total(intersect(finding.during, windows)) / len(windows.starts)
+    assert replayed.basis == "what_if" and 0 < replayed.ns <= most
+    assert estimate_gains(trace, [finding], least=most) == [replayed]
+    (gain,) = estimate_gains(trace, [finding], least=most + 1)
+    assert gain.basis == "share" and gain.ns <= most

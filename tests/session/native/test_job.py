@@ -32,7 +32,13 @@ from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.work_windows import work_windows
 from torch_tb_profiler.analyses.shared.grouping import count_pairs, dense_codes, group, stable_order
 from torch_tb_profiler.base import intervals
-from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number, search_sorted, sums_by_number
+from torch_tb_profiler.base.arrays import (
+    cells_of_rows,
+    highest_by_number,
+    lowest_by_number,
+    search_sorted,
+    sums_by_number,
+)
 from torch_tb_profiler.base.compiled import column_functions, use_column_functions
 from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.base.threads import lend_threads
@@ -160,6 +166,7 @@ def test_arguments_and_codes_agree(functions: JobFunctions, kind: ArgKind) -> No
 
     def results() -> list[str]:
         found: list[object] = [distinct_codes(codes), distinct_codes(codes.astype(np.int64))]
+        found += [cells_of_rows(rows, codes[: len(rows)], wanted, NO_CODE).tolist() for wanted in queries]
         for wanted in queries:
             given, texts = trace.arg_codes("key", wanted)
             found += [

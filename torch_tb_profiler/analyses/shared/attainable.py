@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from torch_tb_profiler.base.arrays import distinct_numbers
-from torch_tb_profiler.base.compiled import column_functions
+from torch_tb_profiler.base.arrays import cells_of_rows, distinct_numbers
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace
 from torch_tb_profiler.model.work.operator_work import operator_work
@@ -80,9 +79,4 @@ def attainable_ns(
 def owning_calls(trace: Trace, rows: Int32) -> Int32:
     """Return int32[k]: index in the calls of `operator_work` that own events, NO_CODE if none does."""
     own = operator_work(trace).owners
-    if functions := column_functions(len(rows)):
-        calls = np.full(len(rows), NO_CODE, np.int32)
-        functions.pick(own.events, own.call, rows, calls)
-        return calls
-    found: Int32 = own.call.take(np.searchsorted(own.events, rows))
-    return found
+    return cells_of_rows(own.events, own.call, rows, NO_CODE)

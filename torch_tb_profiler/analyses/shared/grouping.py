@@ -10,7 +10,7 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrays import sums_by_number
+from torch_tb_profiler.base.arrays import cells_of_rows, sums_by_number
 from torch_tb_profiler.base.compiled import column_functions
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.memo import derived
@@ -296,7 +296,7 @@ def kernel_size_codes(trace: Trace, rows: Int32) -> tuple[Int64, Int64]:
     """
     grid = trace.arg_codes("grid", rows)[0].astype(np.int64)
     links = device_links(trace)
-    operator = links.operator[np.searchsorted(links.rows, rows)]
+    operator = cells_of_rows(links.rows, links.operator, rows, NO_CODE)
     shape = np.where(operator >= 0, input_shape_codes(trace)[operator], NO_CODE).astype(np.int64)
     return grid, shape
 

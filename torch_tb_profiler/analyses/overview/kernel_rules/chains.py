@@ -103,17 +103,24 @@ def _chains(trace: Trace) -> tuple[Int32, Int64]:
     # No kernel does work of two steps. A trace without steps is one: its loop can't be seen.
     step = search_sorted(steps(trace).host_starts, launch_times(trace, rows), "right")
     may_follow = may_chain[1:] & may_chain[:-1] & (queue[1:] == queue[:-1]) & (step[1:] == step[:-1])
-    # Sizes are read from texts: of few calls, where each kernel is in a long enough row of such kernels.
+    # Sizes are read from texts: only of kernels in a long enough row of such kernels, not all of one operator.
+    name = np.append(own.name, NO_CODE)[own.call[order]]
     row = np.concatenate([[0], np.cumsum(~may_follow)])
-    in_row = may_chain & (np.bincount(row)[row] >= MIN_CHAIN_LENGTH)
+    counts = (np.bincount(row) >= MIN_CHAIN_LENGTH) & _has_pair(row, may_follow & (name[1:] != name[:-1]))
+    in_row = may_chain & counts[row]
     elements = np.zeros(len(rows), np.int64)
     elements[in_row] = _elements(trace, own.call[order[in_row]])
     follows = may_follow & (elements[1:] == elements[:-1]) & (elements[1:] > 0)
     chain = np.concatenate([[0], np.cumsum(~follows)])
-    name = np.append(own.name, NO_CODE)[own.call[order]]
-    differs = np.bincount(chain[1:], follows & (np.diff(name) != 0), minlength=int(chain[-1]) + 1) > 0
+    differs = _has_pair(chain, follows & (name[1:] != name[:-1]))
     in_chain = (np.bincount(chain)[chain] >= MIN_CHAIN_LENGTH) & differs[chain] & (elements > 0)
     return rows[in_chain], chain[in_chain]
+
+
+def _has_pair(number: Int64, counts: Bool) -> Bool:
+    """Return bool[numbers]: whether any two neighbors count that both have the number, of numbers that ascend."""
+    found: Bool = np.bincount(number[1:], counts, minlength=int(number[-1]) + 1) > 0
+    return found
 
 
 def _are_elementwise(trace: Trace) -> Bool:

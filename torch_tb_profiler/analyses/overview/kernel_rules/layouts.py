@@ -38,8 +38,9 @@ def find_layout_conversions(trace: Trace) -> Iterator[Finding]:
         return
     in_layout = family_codes(trace)[kernels] == FAMILIES.index("convolution")
     in_layout |= name_mask(trace.strings, _BATCH_NORM.search, names)[names]
-    share = np.where(converts, 0, np.nan_to_num(roofline_shares(trace, kernels)))[converts | in_layout]
-    rows = kernels[converts | in_layout]
+    found = converts | in_layout
+    rows = kernels[found]
+    share = np.where(converts[found], 0, np.nan_to_num(roofline_shares(trace, rows)))
     yield Finding(
         "layout_conversion",
         times_after_share(trace, rows, share),

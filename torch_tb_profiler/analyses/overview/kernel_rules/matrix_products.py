@@ -72,19 +72,21 @@ def find_missing_mixed_precision(trace: Trace) -> Iterator[Finding]:
     if len(capable) < len(devices(trace)) or not capable:
         return
     links = device_links(trace)
-    candidates = event_kinds(trace)[links.rows] == Kind.KERNEL
-    rows, operators = links.rows[candidates], links.operator[candidates]
-    named = are_eligible(trace, operators) & (operators >= 0) & _in_float32(trace, operators)
-    idle_cores, replayed = named, replayed_mask(trace)[candidates]
+    candidates = np.flatnonzero(uses_tensor_cores(trace).take(links.rows) == TC_NO)
+    candidates = candidates[event_kinds(trace).take(links.rows[candidates]) == Kind.KERNEL]
+    operators, replayed = links.operator[candidates], replayed_mask(trace)[candidates]
+    named = (operators >= 0) & are_eligible(trace, operators)
+    named[named] = _in_float32(trace, operators[named])
     if replayed.any():
-        idle_cores = named | (replayed & _are_float32_products(trace, rows))
-    idle_cores = idle_cores & (uses_tensor_cores(trace)[rows] == TC_NO)
+        replayed[replayed] = _are_float32_products(trace, links.rows[candidates[replayed]])
+    idle_cores = np.flatnonzero(named | replayed)
+    mine, operators, named = links.rows[candidates[idle_cores]], operators[idle_cores], named[idle_cores]
     case: Literal["tf32", "fp16"] = "tf32" if min(map(compute_capability, capable)) >= (8, 0) else "fp16"
-    now, then = roofline_shares(trace, rows), roofline_shares(trace, rows, case)
-    idle_cores &= ~(now < MIN_UNIT_SHARE) & ~are_memory_bound(trace, rows)
-    mine, operators, then, named = (each[idle_cores] for each in (rows, operators, then, named))
+    has_gain = ~(roofline_shares(trace, mine) < MIN_UNIT_SHARE) & ~are_memory_bound(trace, mine)
+    mine, operators, named = mine[has_gain], operators[has_gain], named[has_gain]
     if len(mine) == 0:
         return
+    then = roofline_shares(trace, mine, case)
     unknown = float(trace.events.duration[mine][np.isnan(then)].sum() / max(trace.events.duration[mine].sum(), 1))
     yield Finding(
         "mixed_precision",
