@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import pickle
-from dataclasses import replace
 from typing import Any, Literal
 
 from msgspec import structs
@@ -75,6 +74,10 @@ def of_snapshot(field: str, cut: int = 0, **changed: Any) -> ReadSentences:
 def failure(field: str, value: dict[str, Any], **params: Any) -> ReadSentences:
     """Read why a field about a drawn snapshot is null."""
     return lambda: plain(shown_failure(value, **params).reasons.get(field, ()))
+
+
+CUT_OFF = structs.replace(SMALL, facts=structs.replace(SMALL.facts, incomplete="it is cut off"))
+"""A snapshot whose file is incomplete."""
 
 
 def compared(base: RecordedSnapshot, candidate: RecordedSnapshot) -> ReadSentences:
@@ -306,7 +309,7 @@ CLAIMS = {
         Claim(
             "one of the files is incomplete, so its peak may lie in the part that is missing",
             "one of the files is incomplete",
-            compared(SMALL, replace(SMALL, facts=structs.replace(SMALL.facts, incomplete="it is cut off"))),
+            compared(SMALL, CUT_OFF),
             "both are whole",
             compared(SMALL, SMALL),
         ),

@@ -61,12 +61,19 @@ const DEFAULT_WIDTH: Record<ColumnKind, number> = {
   flag: 64,
 };
 
+/** What else a cell holds takes beside its value or title, px. */
+const TERM_WIDTH = 20;
+const BAR_WIDTH = 20;
+const BAR_WITH_PERCENT_WIDTH = 64;
+
 function columnWidth<R>(column: Column<R>): number {
-  return (
-    column.width ??
-    DEFAULT_WIDTH[column.kind] + (column.term ? 20 : 0) + (column.bar ? (column.bar.percent ? 64 : 20) : 0)
-  );
+  const bar = column.bar ? (column.bar.percent ? BAR_WITH_PERCENT_WIDTH : BAR_WIDTH) : 0;
+  return column.width ?? DEFAULT_WIDTH[column.kind] + (column.term ? TERM_WIDTH : 0) + bar;
 }
+
+/** The padding of a row on both sides, and the gap after each column, px: as in the stylesheet. */
+const ROW_PADDING = 32;
+const COLUMN_GAP = 12;
 
 /** Most of a narrow table that its first column takes, as the others are scrolled beside it. */
 const FIRST_COLUMN = '55cqw';
@@ -82,7 +89,7 @@ export function gridLayout<R>(columns: Column<R>[]): { gridTemplateColumns: stri
     gridTemplateColumns: widths
       .map(({ min, grows, share }) => (grows ? `minmax(${min}, ${share}fr)` : min))
       .join(' '),
-    minWidth: `calc(${[`${32 + 12 * columns.length}px`, ...widths.map(({ min }) => min)].join(' + ')})`,
+    minWidth: `calc(${[`${ROW_PADDING + COLUMN_GAP * columns.length}px`, ...widths.map(({ min }) => min)].join(' + ')})`,
   };
 }
 
