@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -20,7 +21,7 @@ _MIN_LENGTH = 1_000
 """Entries of a column from which on it is worth a call."""
 
 
-class ColumnFunctions(NamedTuple):
+class ColumnFunctions(msgspec.Struct, frozen=True):
     """Functions in C with the results of those in Python. Numbers are 0..count-1.
 
     lowest    `arrays.lowest_by_number`; highest: `arrays.highest_by_number`

@@ -13,6 +13,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -40,21 +41,21 @@ class Sink(Protocol):
     def write(self, piece: Any, /) -> object: ...
 
 
-class _Scalar(NamedTuple):
+class _Scalar(msgspec.Struct, frozen=True):
     """A number in a table that is written, by its code in `struct`."""
 
     code: str
     number: int
 
 
-class _Structs(NamedTuple):
+class _Structs(msgspec.Struct, frozen=True):
     """A vector of `length` structs of 64-bit numbers."""
 
     length: int
     content: bytes
 
 
-class _Table(NamedTuple):
+class _Table(msgspec.Struct, frozen=True):
     """A table that is written; a field that is None has its default."""
 
     fields: tuple[_Part | None, ...] = ()

@@ -8,7 +8,6 @@ step              |- 4 -------------|- 5 ---------------|
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -33,7 +32,7 @@ _DISK_UNITS = {
 }
 
 
-class TrainerBatches(NamedTuple):
+class TrainerBatches(msgspec.Struct, frozen=True):
     """Columns of k batches in order of time.
 
     names   the trainer's batch numbers, counted from 0 over all epochs
@@ -164,7 +163,7 @@ def _metadata_value(trace: Trace, name: str) -> int | None:
     return value if value is not None and abs(value) < 2**53 else None
 
 
-class MachineMetric(NamedTuple):
+class MachineMetric(msgspec.Struct, frozen=True):
     """How to read a counter: value = `scale` x sample, or the growth of that per second if it `grows`."""
 
     title: str

@@ -58,7 +58,7 @@ _open: dict[str, Trace] = {}
 """In a worker: the trace of the previous job by its key, with the tables that were derived from it."""
 
 
-class OtherFormat(NamedTuple):
+class OtherFormat(msgspec.Struct, frozen=True):
     """A recording in another format: its identity, and (path, stored bytes) of its files."""
 
     identity: str

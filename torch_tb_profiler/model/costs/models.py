@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -43,7 +43,7 @@ OperatorFamily = Literal["matrix", "norm", "elementwise", "reduction", "movement
 """Families of operators; if two of one family nest, they do the same work, and the outer one is a wrapper."""
 
 
-class CostModel(NamedTuple):
+class CostModel(msgspec.Struct, frozen=True):
     """A formula and the family of the operators that it is for."""
 
     family: OperatorFamily

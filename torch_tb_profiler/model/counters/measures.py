@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -29,7 +28,7 @@ from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, TC_YES, tensor_c
 from torch_tb_profiler.model.trace import Bool, Float64, Trace
 
 
-class CounterVocabulary(NamedTuple):
+class CounterVocabulary(msgspec.Struct, frozen=True):
     """Counters of a vendor. Groups of the patterns: `fused` and `double` where that is what they count.
 
     vendor            as `tensor_cores.verdict` takes it

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+import msgspec
+
 from torch_tb_profiler.model.trace import Bool, Int8, Int32, Int64
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ class ThreadTimes(NamedTuple):
     bounds: Int64
 
 
-class ScheduleFunctions(NamedTuple):
+class ScheduleFunctions(msgspec.Struct, frozen=True):
     """Functions in C with the results of those in Python.
 
     plan    `replay.computation_order`: graph -> its runs, (chain, low, high) each, where the chains are the

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
@@ -14,7 +13,7 @@ from torch_tb_profiler.model.trace import Bool, Float64, Trace
 from torch_tb_profiler.model.work.ownership import work_owners
 
 
-class MeasuredWork(NamedTuple):
+class MeasuredWork(msgspec.Struct, frozen=True):
     """Columns over device events or calls; NaN where one, or one of its kernels, was not counted.
 
     double  most of the FLOPs are in double precision

@@ -9,8 +9,9 @@ import ctypes
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -78,7 +79,7 @@ LIBRARY = CompiledLibrary(
 )
 
 
-class JobFunctions(NamedTuple):
+class JobFunctions(msgspec.Struct, frozen=True):
     """The functions of the library: those for columns, and those that replay jobs."""
 
     columns: ColumnFunctions

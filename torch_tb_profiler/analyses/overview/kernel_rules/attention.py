@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import Finding
@@ -61,7 +62,7 @@ class _Product(NamedTuple):
     out: Shape
 
 
-class _Part(NamedTuple):
+class _Part(msgspec.Struct, frozen=True):
     """What a fused kernel replaces: time of the host, device work, and the share of that which remains."""
 
     host: Intervals
@@ -104,7 +105,7 @@ def _operator_parts(trace: Trace, excluded: set[int]) -> Iterator[_Part]:
             yield _part(trace, calls, host_times(trace, calls, np.zeros(len(calls), np.int64)), fused)
 
 
-class _Fallback(NamedTuple):
+class _Fallback(msgspec.Struct, frozen=True):
     """A `scaled_dot_product_attention` without a fused kernel.
 
     calls  of `operator_work`, forward and backward

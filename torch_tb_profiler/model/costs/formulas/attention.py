@@ -8,12 +8,13 @@ P = Nq Nkv; if causal, the triangle from the top left: m^2 / 2 + (Nq - m) Nkv wi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from torch_tb_profiler.model.costs.call import Cost, OperatorCall, UnknownCostError
 
 
-class _AttentionArguments(NamedTuple):
+class _AttentionArguments(msgspec.Struct, frozen=True):
     """Positions of the arguments of an operator.
 
     query        of q; k and v follow
@@ -51,7 +52,7 @@ _BACKWARD = {
 }
 
 
-class _AttentionShape(NamedTuple):
+class _AttentionShape(msgspec.Struct, frozen=True):
     """Sizes of attention.
 
     heads       batch size times query heads

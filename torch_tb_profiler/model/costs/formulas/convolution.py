@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from torch_tb_profiler.model.costs.call import Cost, OperatorCall, Tensor, UnknownCostError
 
 
-class _ConvolutionArguments(NamedTuple):
+class _ConvolutionArguments(msgspec.Struct, frozen=True):
     """Positions of the arguments of an operator, None where it has none; `transposed` may be the value itself."""
 
     bias: int | None

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.costs.call import Cost, OperatorCall, Tensor, UnknownCostError
@@ -46,7 +47,7 @@ GENERATED = lazy_regex(r"^triton_(?:poi|red|per)_")
 """TorchInductor's names of elementwise kernels and of reductions."""
 
 
-class _Operands(NamedTuple):
+class _Operands(msgspec.Struct, frozen=True):
     """Arguments of an operator.
 
     arguments   number of the first arguments that are operands (a result to write to may follow)

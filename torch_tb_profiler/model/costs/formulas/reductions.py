@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from torch_tb_profiler.model.costs.call import Cost, OperatorCall, Tensor, UnknownCostError
 from torch_tb_profiler.model.costs.formulas.elementwise import FORMULAS as ELEMENTWISE
 
 
-class _Reduction(NamedTuple):
+class _Reduction(msgspec.Struct, frozen=True):
     """Form of a reduction.
 
     dim    position of the argument with the reduced dimensions, None if all are reduced
