@@ -34,13 +34,19 @@ GZIP_RATIO = 12
 LOADING_THREADS = 2
 """Small files that are loaded at once in this process."""
 
+UNCACHED_FRACTION = 16
+"""A file smaller than this fraction of a small file is parsed again faster than it is cached."""
+
+WORKER_BYTES_PER_TRACE_BYTE = 3
+"""Memory that loading the largest file may take, with a margin, as a multiple of its size."""
+
 MIN_WORKER_BYTES = 1 << 30
 """Memory that a worker process gets however small the files are: its libraries take part of it."""
 
 
 def worker_memory(settings: Settings) -> int:
     """Return the memory limit of a worker process in bytes: enough for the largest file, with a margin."""
-    return max(3 * settings.trace_bytes, MIN_WORKER_BYTES)
+    return max(WORKER_BYTES_PER_TRACE_BYTE * settings.trace_bytes, MIN_WORKER_BYTES)
 
 
 def read_devices(path: str) -> HardwareCatalog:
@@ -116,8 +122,7 @@ class Loader:
 
         request = self._load_request(file)._replace(alone=alone and self._own_process)
         if self._is_small(file):
-            # A very small file is parsed again faster than it is cached.
-            cached = _estimated_json_bytes(file) > self._settings.small_file_bytes // 16
+            cached = _estimated_json_bytes(file) > self._settings.small_file_bytes // UNCACHED_FRACTION
             cache = self._cache if cached else Cache("", 0)
             return self._thread_pool().submit(load_file, request, cache, report)
         if self._own_process and (self._large_file is None or self._large_file.done()):
@@ -186,6 +191,10 @@ class Loader:
         prefetch = self._prefetches.get(key)
         return prefetch is not None and prefetch[0] == name and prefetch[1].running()
 
+    def is_large(self, file: ListedFile) -> bool:
+        """Return whether a file is loaded by a worker."""
+        return not self._is_small(file)
+
     def _thread_pool(self) -> ThreadPoolExecutor:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(LOADING_THREADS, thread_name_prefix="profiler-load")
@@ -207,10 +216,6 @@ class Loader:
         if self._executor is None:
             self._executor = make_executor(self._settings.executor, worker_memory(self._settings))
         return self._executor
-
-    def is_large(self, file: ListedFile) -> bool:
-        """Return whether a file is loaded by a worker."""
-        return not self._is_small(file)
 
     def _is_small(self, file: ListedFile) -> bool:
         """Return whether a file is loaded in this process."""
@@ -248,6 +253,12 @@ class Loader:
             self._lookups = ThreadPoolExecutor(LOOKUP_THREADS, thread_name_prefix="profiler-cache")
         return self._lookups.submit(self._fetch, key, summary)
 
+    def _fetch(self, key: str, summary: FileSummary | None) -> FileSummary | None:
+        summary = summary or load_summary(self._cache, key)
+        if summary is not None:
+            fetch_results(self._cache, key, summary)
+        return summary
+
     def progress(self, future: Future[Loaded]) -> ProgressTuple | None:
         """Return the executor's progress with a file, or None if it doesn't know."""
         return self._executor.progress(future) if self._executor is not None else None
@@ -266,9 +277,3 @@ class Loader:
                     pool.shutdown(wait=True, cancel_futures=True)
 
         return stop
-
-    def _fetch(self, key: str, summary: FileSummary | None) -> FileSummary | None:
-        summary = summary or load_summary(self._cache, key)
-        if summary is not None:
-            fetch_results(self._cache, key, summary)
-        return summary

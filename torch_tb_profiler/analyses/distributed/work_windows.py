@@ -172,7 +172,7 @@ def _ready_times(
     """Return when each operation's data was ready: at its start, or earlier if it was queued.
 
     begin, stalls  begin of its window, and ns of stalls within
-    latest_ready  when it was ready at the latest
+    latest_ready   when it was ready at the latest
     """
     work = start - begin - stalls
     has_queued = np.zeros(len(windows), np.bool_)

@@ -32,10 +32,10 @@ class JobGroup:
 
 
 class JobGroups:
-    """All groups. The same name may mean different groups on different ranks."""
+    """The groups of a job by rank and name: the same name may mean different groups on different ranks."""
 
     def __init__(self, dumps: Mapping[int, RecorderDump], known_ranks: Iterable[int]) -> None:
-        self._of: dict[tuple[int, str], JobGroup] = {}
+        self._group_of: dict[tuple[int, str], JobGroup] = {}
         members: dict[str, dict[tuple[int, ...], str]] = defaultdict(dict)
         seen: dict[str, list[int]] = defaultdict(list)
         for rank, dump in dumps.items():
@@ -61,10 +61,10 @@ class JobGroups:
                     is_default = group.description == DEFAULT_GROUP
                     ranks = tuple(everyone) if is_default else tuple(sorted(seen[group.name]))
                     found = guessed[group.name] = JobGroup(group.name, group.description, ranks, False)
-                self._of[rank, group.name] = found
+                self._group_of[rank, group.name] = found
         self.all = [*(group for listed in groups.values() for group in listed), *guessed.values()]
         self.ranks = sorted({*known_ranks, *(rank for group in self.all for rank in group.ranks)})
 
     def find(self, rank: int, name: str) -> JobGroup:
         """Return the group that a rank means by a name."""
-        return self._of[rank, name]
+        return self._group_of[rank, name]

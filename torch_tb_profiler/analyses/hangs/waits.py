@@ -74,7 +74,7 @@ class WaitGraph:
         self._find_frontier()
         self.edges: dict[int | CollectiveState, list[int | CollectiveState]] = defaultdict(list)
         for state in self.collectives:
-            self._complete(state)
+            self._classify_members(state)
             self.edges[state] += [*state.missing, *state.unseen, *state.behind]
             for rank in state.waiters:
                 self.edges[rank].append(state)
@@ -89,7 +89,7 @@ class WaitGraph:
                 group = self.groups.find(rank, call.group)
                 if call.p2p:
                     if call.group not in waits or not (waits[call.group].peers or waits[call.group].unmapped):
-                        waits[call.group] = self._peer_wait(rank, dump, call, group)
+                        waits[call.group] = self._find_missing_peers(rank, dump, call, group)
                 elif (rank, group) not in self._first_pending:
                     self._first_pending[rank, group] = call.number
                     place = group, call.number
@@ -99,7 +99,8 @@ class WaitGraph:
             self.peer_waits += waits.values()
         self.collectives = [*states.values()]
 
-    def _complete(self, state: CollectiveState) -> None:
+    def _classify_members(self, state: CollectiveState) -> None:
+        """Note which members of a collective are missing, behind or unseen, and what the others called."""
         number, votes = state.key.number, defaultdict(list)
         for rank in state.group.ranks:
             dump = self.dumps.get(rank)
@@ -116,7 +117,8 @@ class WaitGraph:
                 state.behind.append(rank)
         state.votes = dict(votes)
 
-    def _peer_wait(self, rank: int, dump: RecorderDump, call: RecordedCall, group: JobGroup) -> PeerWait:
+    def _find_missing_peers(self, rank: int, dump: RecorderDump, call: RecordedCall, group: JobGroup) -> PeerWait:
+        """Return which peers of a point-to-point call haven't posted the counterpart."""
         peers: list[int] = []
         for message in call.messages:
             if not group.known or message.peer >= len(group.ranks) or rank not in group.positions:
