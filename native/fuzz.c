@@ -91,12 +91,12 @@ static int32_t *count_up(uint32_t count) {
 static void look_at_keys(const Reader *reader, uint32_t inner, uint32_t limit) {
     const Keys *keys = inner ? &reader->inner : &reader->own;
     uint32_t count = keys_count(keys);
-    uint32_t *counts = memory(count * KINDS * sizeof *counts);
+    uint32_t *counts = memory(count * (KINDS + 2) * sizeof *counts);
     reader_cells(reader, inner, count, counts);
     for (uint32_t at = 0; at < count; at++) {
         const Key *key = keys->keys[at];
         for (uint32_t kind = 0; kind < KINDS; kind++) {
-            uint32_t cells = counts[at * KINDS + kind];
+            uint32_t cells = counts[at * (KINDS + 2) + kind];
             expect(cells == (key ? key->cells[kind].count : 0));
             if (!cells) continue;
             uint32_t known = kind == TEXTS ? key->texts.kept : key->jsons.kept;

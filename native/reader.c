@@ -29,7 +29,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 7, MOST_KEY_BYTES = 1 << 20 };
+enum { ABI = 8, MOST_KEY_BYTES = 1 << 20 };
 
 typedef enum { CATEGORIES, NAMES, THREAD_IDS, FLOW_IDS } SharedTable;
 
@@ -224,11 +224,13 @@ API uint32_t reader_key(
     return key->length;
 }
 
-// How many cells the first `keys` keys have: one number after the other for the kinds of each.
+// Of each of the first `keys` keys: how many cells it has of each kind, and how many texts and other JSON values.
 API void reader_cells(const Reader *reader, uint32_t inner, uint32_t keys, uint32_t *counts) {
     for (uint32_t at = 0; at < keys; at++) {
         const Key *key = key_at(reader, inner, at);
         for (int kind = 0; kind < KINDS; kind++) *counts++ = key ? key->cells[kind].count : 0;
+        *counts++ = key ? key->texts.kept : 0;
+        *counts++ = key ? key->jsons.kept : 0;
     }
 }
 

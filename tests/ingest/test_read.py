@@ -144,6 +144,26 @@ def test_the_trace_starts_with_its_first_real_event() -> None:
     assert ("absurd_time", 1) in [(note.kind, note.count) for note in trace.health]
 
 
+@pytest.mark.parametrize("count", [1, 2, 30])
+def test_the_trace_does_not_start_with_markers_of_any_name(count: int) -> None:
+    markers = [{"ph": "i", "name": f"Iteration Start: {i}", "pid": 1, "tid": 1, "ts": i} for i in range(count)]
+    trace = read([*markers, x("first", 100, 1), x("second", 110, 1)])
+    assert trace.trace_start_ns == 100_000
+
+
+def test_slices_without_a_duration_and_negative_ones_are_counted_apart() -> None:
+    trace = read(
+        [
+            *(x("a", 0, 1) for _ in range(5)),
+            *({"ph": "X", "name": "open", "pid": 1, "tid": 1, "ts": 1, "cat": "c"} for _ in range(2)),
+            *(x("negative", 3, -1) for _ in range(3)),
+            {"ph": "i", "name": "instant", "pid": 1, "tid": 1, "ts": 1, "cat": "c"},
+        ]
+    )
+    notes = {note.kind: note.count for note in trace.health}
+    assert notes == {"no_duration": 2, "negative_duration": 3}
+
+
 def test_flow_ids_may_be_text() -> None:
     flow = {"ph": "s", "cat": "ac2g", "name": "ac2g", "pid": 1, "tid": 1, "ts": 1}
     trace = read([{**flow, "id": 5}, {**flow, "id": "abc"}, {**flow, "id": "abc"}, x("a", 2, 1)])

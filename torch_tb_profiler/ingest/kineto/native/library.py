@@ -78,7 +78,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 """Function name -> result type and parameter types, as in native/reader.c."""
 
 
-LIBRARY = CompiledLibrary("events", "reader", 7, _FUNCTIONS)
+LIBRARY = CompiledLibrary("events", "reader", 8, _FUNCTIONS)
 
 
 def load_library() -> NativeLibrary | None:

@@ -21,6 +21,7 @@ from torch_tb_profiler.model.trace import ArgKind, Int32
 _NO_MEMORY = 2
 _CATEGORIES, _NAMES, _THREAD_IDS, _FLOW_IDS = range(4)
 _KINDS: tuple[ArgKind, ...] = ("int", "float", "text", "json")
+_TEXT = _KINDS.index("text")
 _INTEGER_ID, _TEXT_ID = 0, 1
 
 _JSON_TEXTS = msgspec.json.Decoder(list[str])
@@ -136,14 +137,15 @@ class NativeReader:
         self._library.reader_take_rows(self._reader, places, maps)
         counts = [self._count_cells(inner) for inner in range(2)]
         for inner, at, key in self._keys:
-            for kind, cells in enumerate(counts[inner][at]):
-                if cells:  # most keys have values of one kind
-                    self._take_cells(first, inner, at, kind, key, cells)
+            *cells, texts, jsons = counts[inner][at]
+            for kind, count in enumerate(cells):
+                if count:  # most keys have values of one kind
+                    self._take_cells(first, inner, at, kind, key, count, texts if kind == _TEXT else jsons)
         self._library.reader_clear(self._reader)
 
     def _count_cells(self, inner: int) -> list[list[int]]:
-        """Return how many cells each kind of each key has."""
-        counts = np.empty((self._known_keys[inner], len(_KINDS)), np.uint32)
+        """Return how many cells each key has of each kind, and how many texts and JSON values."""
+        counts = np.empty((self._known_keys[inner], len(_KINDS) + 2), np.uint32)
         self._library.reader_cells(self._reader, inner, len(counts), counts.ctypes.data)
         found: list[list[int]] = counts.tolist()
         return found
@@ -159,14 +161,15 @@ class NativeReader:
         self._library.reader_forget(self._reader)
         self._reset_codes()
 
-    def _take_cells(self, first: int, inner: int, at: int, kind: int, key: str, count: int) -> None:
-        """Add cells of one kind to the argument column `key`."""
+    def _take_cells(self, first: int, inner: int, at: int, kind: int, key: str, count: int, tokens: int) -> None:
+        """Add cells of one kind, with as many distinct texts or JSON values, to the argument column `key`."""
         name = _KINDS[kind]
         codes = CodePlace()
         table = self._columns.table(key, name)
         if table is not None:
             numbers = self._key_codes.setdefault((inner, at, kind), _CodeMap())
-            numbers.add(table.encode_json(self._json("reader_key_tokens", inner, at, kind, numbers.known)))
+            if tokens > numbers.known:
+                numbers.add(table.encode_json(self._json("reader_key_tokens", inner, at, kind, numbers.known)))
             codes = numbers.place()
         places = self._columns.reserve_cells(key, name, count)
         if places is not None:
