@@ -28,13 +28,13 @@ def event_phases(trace: Trace) -> npt.NDArray[np.int8]:
     marks = rows_of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
     trainer = trainer_phases(trace)
     for phase, rows in (
-        (1, backward_tasks(trace).rows),
-        (2, marks[name_mask(trace.strings, is_optimizer)[trace.events.name[marks]]]),
-        (3, marks[name_mask(trace.strings, is_data_loading)[trace.events.name[marks]]]),
+        ("backward", backward_tasks(trace).rows),
+        ("optimizer", marks[name_mask(trace.strings, is_optimizer)[trace.events.name[marks]]]),
+        ("data", marks[name_mask(trace.strings, is_data_loading)[trace.events.name[marks]]]),
     ):
-        phase_of[rows] = phase
-    for phase, name in enumerate(PHASES):
-        phase_of[trainer[name]] = phase
+        phase_of[rows] = PHASES.index(phase)
+    for number, phase in enumerate(PHASES):
+        phase_of[trainer[phase]] = number
     marked = np.flatnonzero(phase_of).astype(np.int32)
     if len(marked):
         around = innermost_enclosing(trace, build_call_tree(trace, marked))

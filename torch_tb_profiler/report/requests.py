@@ -13,6 +13,13 @@ Payload = Mapping[str, Any]
 MAX_ROWS = 20
 """Rows of a table whose details a report holds."""
 
+# Limits that the page sends.
+_CURVE_POINTS = "1200"
+_LIVE_GROUPS = "400"
+_LISTED_EVENTS = "50"
+_PAGE_ROWS = "100"
+_PAGE = {"first": "0", "limit": _PAGE_ROWS}
+
 
 class PartRequest(NamedTuple):
     """A request for a view or a part of one, with its parameters."""
@@ -33,7 +40,9 @@ def one_click_parts(slug: str, payload: Payload) -> Iterable[PartRequest]:
 
 def memory_file_part(file: int, kind: str) -> PartRequest:
     """Return what the page requests first of a memory file, `file` of its run."""
-    return PartRequest(f"memory/{kind}", {"file": str(file), **({"points": "1200"} if kind == "timeline" else {})})
+    return PartRequest(
+        f"memory/{kind}", {"file": str(file), **({"points": _CURVE_POINTS} if kind == "timeline" else {})}
+    )
 
 
 def snapshot_parts(file: int, payload: Payload) -> Iterable[PartRequest]:
@@ -45,7 +54,7 @@ def snapshot_parts(file: int, payload: Payload) -> Iterable[PartRequest]:
     moments += [failure["entry"] for failure in payload["out_of_memory"][-1:]]
     for entry in dict.fromkeys(moments):
         at = {} if entry is None else {"entry": str(entry)}
-        yield PartRequest("memory/instant", {**shown, "limit": "100", **at})
+        yield PartRequest("memory/instant", {**shown, "limit": _PAGE_ROWS, **at})
 
 
 def _overview(payload: Payload) -> Iterable[PartRequest]:
@@ -77,17 +86,16 @@ def _memory(payload: Payload) -> Iterable[PartRequest]:
 
 
 def _device_memory(device: str) -> Iterable[PartRequest]:
-    yield PartRequest("memory/curve", {"device": device, "points": "1200"})
-    yield PartRequest("memory/live", {"device": device, "group_by": "operator", "limit": "400"})
-    page = {"first": "0", "limit": "100"}
-    yield PartRequest("memory/events", {"device": device, "sort": "size", "descending": "true", **page})
+    yield PartRequest("memory/curve", {"device": device, "points": _CURVE_POINTS})
+    yield PartRequest("memory/live", {"device": device, "group_by": "operator", "limit": _LIVE_GROUPS})
+    yield PartRequest("memory/events", {"device": device, "sort": "size", "descending": "true", **_PAGE})
 
 
 def _other_memory(payload: Payload) -> Iterable[PartRequest]:
     for device in payload["devices"]:
         yield from _device_memory(device["name"])
         for group in ("module", "stack", "size"):
-            yield PartRequest("memory/live", {"device": device["name"], "group_by": group, "limit": "400"})
+            yield PartRequest("memory/live", {"device": device["name"], "group_by": group, "limit": _LIVE_GROUPS})
         yield PartRequest("memory/operators", {"device": device["name"]})
 
 
@@ -116,10 +124,12 @@ def _roofline(payload: Payload) -> Iterable[PartRequest]:
 
 def _causes(payload: Payload) -> Iterable[PartRequest]:
     for cause in payload["sums"]:
-        yield PartRequest("idle/gaps", {"cause": cause["cause"], "limit": "50"})
+        yield PartRequest("idle/gaps", {"cause": cause["cause"], "limit": _LISTED_EVENTS})
     for row in payload["causes"][:MAX_ROWS]:
         if row["subject"] is not None:
-            yield PartRequest("idle/gaps", {"cause": row["cause"], "subject": row["subject"], "limit": "50"})
+            yield PartRequest(
+                "idle/gaps", {"cause": row["cause"], "subject": row["subject"], "limit": _LISTED_EVENTS}
+            )
     for by in ("emptied_by", "operator", "module", "frame"):
         yield PartRequest("idle", {"by": by})
 
@@ -138,7 +148,7 @@ def _module_parts(tab: str, payload: Payload) -> Iterable[PartRequest]:
     level = payload["rows"]
     while level and len(level) <= MAX_ROWS:
         for row in level:
-            yield PartRequest(f"{tab}/instances", {"place": str(row["place"]), "limit": "50"})
+            yield PartRequest(f"{tab}/instances", {"place": str(row["place"]), "limit": _LISTED_EVENTS})
         level = [child for row in level for child in row["children"]]
 
 
@@ -148,9 +158,6 @@ def _targets(payload: Payload) -> Iterable[PartRequest]:
             yield PartRequest("critical_path/what_if", {"target": target["target"]})
     for by in ("operator", "module", "line"):
         yield PartRequest("critical_path/groups", {"by": by})
-
-
-_PAGE = {"first": "0", "limit": "100"}
 
 
 def _large_job(payload: Payload) -> Iterable[PartRequest]:
