@@ -52,7 +52,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out fuzzers and the soak test unless asked, and the cases that this run shall not have.
 
     What fuzzers and the soak test find depends on luck and speed. Of what remains, tests that share a fixture of
-    their file run in one process, so that it is made once.
+    their file run in one process, so that it is made once; so do tests of a file in browsers, whose server then
+    reads the traces that they are about once.
     """
     long, brief = config.getoption("--long"), config.getoption("--hypothesis-profile") == BRIEF
     selected = [
@@ -77,7 +78,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("xdist_group"):
             continue
         file = item.nodeid.partition("::")[0]
-        if _shares_a_fixture(item):
+        if _shares_a_fixture(item) or item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.xdist_group(file))
         elif not any(map(item.get_closest_marker, NOT_QUICK)):
             # One at a time, a process would wait after each for the next, and what pytest-xdist counts then is

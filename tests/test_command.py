@@ -259,6 +259,13 @@ def test_tests_that_share_a_fixture_run_in_one_process(
         assert request.node.nodeid.endswith(f"[{order}]@tests/test_command.py")
 
 
+@pytest.mark.browser
+def test_tests_in_browsers_of_a_file_run_in_one_process(request: pytest.FixtureRequest) -> None:
+    """Their server reads a trace once then; this one needs no browser."""
+    mark = request.node.get_closest_marker("xdist_group")
+    assert mark and mark.args == ("tests/test_command.py",)
+
+
 def test_quick_tests_of_a_file_go_to_a_process_in_batches_and_long_ones_alone(
     request: pytest.FixtureRequest,
 ) -> None:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import pickle
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import (
     Browser,
-    BrowserContext,
     Error,
     Frame,
     Page,
+    Playwright,
     Request,
     expect,
     sync_playwright,
@@ -55,6 +57,9 @@ HEADER_PX = 64
 TEXT = 2000
 """Characters of a frame's text that are told."""
 
+COLD_CODE = "--js-flags=--no-opt --no-maglev"
+"""No page is open for long enough that optimized code saves the work of its compilation."""
+
 ASK_MS = 3000
 """How long a frame is asked for its text: one that hangs says nothing."""
 
@@ -67,12 +72,28 @@ class WatchedPage:
         self._opened = time.monotonic()
         self._pending: dict[Request, float] = {}
         self._problems: list[str] = []
-        page.on("request", lambda request: self._pending.update({request: time.monotonic()}))
-        page.on("requestfinished", self._remove)
-        page.on("requestfailed", self._record_failed_request)
-        page.on("console", lambda message: self._problems.append(f"console {message.type}: {message.text[:TEXT]}"))
-        page.on("pageerror", lambda error: self._problems.append(f"error: {error}"))
-        page.on("crash", lambda _: self._problems.append("the page crashed"))
+        self._listeners: list[tuple[Any, Callable[[Any], None]]] = []
+        self.on("request", lambda request: self._pending.update({request: time.monotonic()}))
+        self.on("requestfinished", self._remove)
+        self.on("requestfailed", self._record_failed_request)
+        self.on("console", lambda message: self._problems.append(f"console {message.type}: {message.text[:TEXT]}"))
+        self.on("pageerror", lambda error: self._problems.append(f"error: {error}"))
+        self.on("crash", lambda _: self._problems.append("the page crashed"))
+
+    def on(self, event: Any, listen: Callable[[Any], None]) -> None:
+        """Hear of an event of the page until it is given back."""
+        self._listeners.append((event, listen))
+        self.page.on(event, listen)
+
+    def give_back(self) -> None:
+        """Leave the page as good as new for the next test: nothing shown, heard, stored, changed or pointed at."""
+        self.page.evaluate("if (origin !== 'null') { localStorage.clear(); sessionStorage.clear(); }")
+        self.page.goto("about:blank")
+        while self._listeners:
+            self.page.remove_listener(*self._listeners.pop())
+        self.page.unroute_all()
+        self.page.emulate_media(media="null", color_scheme="light", reduced_motion="reduce")
+        self.page.mouse.move(0, 0)
 
     def _remove(self, request: Request) -> None:
         self._pending.pop(request, None)
@@ -107,6 +128,7 @@ def describe_pages(pages: Iterable[WatchedPage]) -> str:
 
 
 PAGES = pytest.StashKey[list[WatchedPage]]()
+FAILED = pytest.StashKey[bool]()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -115,6 +137,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add to the report of a failed test what its pages said."""
     report = yield
+    item.stash[FAILED] = report.failed or item.stash.get(FAILED, False)
     pages = item.stash.get(PAGES, [])
     if report.failed and report.when == "call" and pages:
         report.sections.append(("pages of the browser", describe_pages(pages)))
@@ -166,12 +189,12 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run tests that ask for addresses of all kinds (mark `prefix`) behind a path prefix, too."""
+    """Run tests that ask for addresses of all kinds (mark `prefix`) behind a path prefix, too: in one process."""
     if "server" in metafunc.fixturenames:
-        places = {"plain": ""}
+        places = [pytest.param("", id="plain")]
         if metafunc.definition.get_closest_marker("prefix"):
-            places["prefix"] = PREFIX
-        metafunc.parametrize("server", places.values(), ids=places.keys(), indirect=True, scope="session")
+            places.append(pytest.param(PREFIX, id="prefix", marks=pytest.mark.xdist_group("prefix")))
+        metafunc.parametrize("server", places, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")
@@ -194,35 +217,116 @@ def sample_server(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def chromium_path() -> str:
     path = chromium()
     if path is None:
         pytest.skip("there is no Chromium (set CHROMIUM to its path)")
+    return path
+
+
+@pytest.fixture(scope="session")
+def playwright(chromium_path: str) -> Iterator[Playwright]:
     # Playwright gives a page 5 s, which a busy machine may take for a single frame.
     expect.set_options(timeout=MILLISECONDS)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield browser
-        browser.close()
+        yield playwright
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright, chromium_path: str) -> Iterator[Browser]:
+    browser = playwright.chromium.launch(executable_path=chromium_path, args=[*ARGUMENTS, COLD_CODE])
+    yield browser
+    browser.close()
 
 
 @pytest.fixture
-def new_page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[NewPage]:
-    """Opens an empty page in a context of its own, where every action is as patient as `expect`."""
-    contexts: list[BrowserContext] = []
-    watched = request.node.stash.setdefault(PAGES, [])
+def measured_page(playwright: Playwright, chromium_path: str) -> Iterator[Page]:
+    """Yield the page of a browser that optimizes code as its user's does."""
+    browser = playwright.chromium.launch(executable_path=chromium_path, args=ARGUMENTS)
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.set_default_timeout(MILLISECONDS)
+    yield page
+    browser.close()
+
+
+Kind = tuple[str, bool]
+"""The theme that is set in a page, empty for none, and whether it is offline."""
+
+
+@pytest.fixture(scope="session")
+def idle_pages(browser: Browser) -> Iterator[dict[Kind, list[Page]]]:
+    """Yield the pages that tests have given back."""
+    idle: dict[Kind, list[Page]] = {}
+    yield idle
+    for page in itertools.chain(*idle.values()):
+        page.context.close()
+
+
+@pytest.fixture
+def borrow_page(
+    browser: Browser, idle_pages: dict[Kind, list[Page]], request: pytest.FixtureRequest
+) -> Iterator[Callable[..., WatchedPage]]:
+    """Lends an empty page, one that an earlier test has given back if there is one.
+
+    The process that draws it is there then and has compiled the tab's code: to open the tab in it is half of the
+    work. All that a test could have left is gone; after a test that failed, so is the page.
+    """
+    borrowed: list[tuple[Kind, WatchedPage]] = []
+
+    def borrow_page(theme: str = "", offline: bool = False) -> WatchedPage:
+        kind = (theme, offline)
+        idle = idle_pages.setdefault(kind, [])
+        watched = WatchedPage(idle.pop() if idle else _make_page(browser, *kind))
+        borrowed.append((kind, watched))
+        request.node.stash.setdefault(PAGES, []).append(watched)
+        return watched
+
+    yield borrow_page
+    for kind, watched in borrowed:
+        if request.node.stash.get(FAILED, False) or watched.page.is_closed():
+            watched.page.context.close()
+        else:
+            watched.give_back()
+            idle_pages[kind].append(watched.page)
+
+
+def _make_page(browser: Browser, theme: str, offline: bool) -> Page:
+    """Return an empty page in a context of its own, in which every action is as patient as `expect`.
+
+    Nothing fades in: that is half of the work of the process that puts the picture on the screen. With a theme,
+    the tab finds it set, and tells what its CSP forbids.
+    """
+    context = browser.new_context(reduced_motion="reduce", offline=offline)
+    context.set_default_timeout(MILLISECONDS)
+    if theme:
+        context.add_init_script(
+            "addEventListener('securitypolicyviolation', e => console.error('CSP ' + e.violatedDirective));"
+            f"try {{ localStorage.setItem('pytorch_profiler.theme', '{theme}') }} catch {{}}"
+        )
+    return context.new_page()
+
+
+@pytest.fixture
+def new_page(borrow_page: Callable[..., WatchedPage]) -> NewPage:
+    """Opens an empty page."""
 
     def new_page(width: int = 1440, height: int = 900) -> Page:
-        context = browser.new_context(viewport={"width": width, "height": height})
-        contexts.append(context)
-        context.set_default_timeout(MILLISECONDS)
-        page = context.new_page()
-        watched.append(WatchedPage(page))
+        page = borrow_page().page
+        page.set_viewport_size({"width": width, "height": height})
         return page
 
-    yield new_page
-    for context in contexts:
-        context.close()
+    return new_page
+
+
+@pytest.fixture
+def unused_page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """Yield an empty page that no other test has, for scripts of a test that run before those of the page."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(MILLISECONDS)
+    page = context.new_page()
+    request.node.stash.setdefault(PAGES, []).append(WatchedPage(page))
+    yield page
+    context.close()
 
 
 @pytest.fixture
@@ -234,8 +338,13 @@ def trouble() -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def open_page(trouble: list[str], new_page: NewPage, server: str, request: pytest.FixtureRequest) -> Open:
-    """Opens the tab; until the pages are closed, nothing may leave the server, break the CSP or throw.
+def open_page(
+    trouble: list[str],
+    borrow_page: Callable[..., WatchedPage],
+    server: str,
+    request: pytest.FixtureRequest,
+) -> Open:
+    """Opens the tab; until the pages are given back, nothing may leave the server, break the CSP or throw.
 
     TensorBoard's own page takes longer to open than the tab in it. Only tests that are about it (`hosted`) open
     the tab in its frame, and behind a path prefix those of what goes through the frame (`prefix(hosted=True)`):
@@ -248,15 +357,13 @@ def open_page(trouble: list[str], new_page: NewPage, server: str, request: pytes
         width: int = 1440, height: int = 900, theme: str = "light", hosted: bool = False, **state: str
     ) -> tuple[Page, Tab]:
         hosted = hosted or hosted_by_mark
-        page = new_page(width, height if hosted else height - HEADER_PX)
-        page.on("request", lambda r: None if _is_ours(r.url, server) else trouble.append(f"request {r.url}"))
-        page.on("pageerror", lambda error: trouble.append(f"error {error}"))
-        page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
-        page.add_init_script(
-            "addEventListener('securitypolicyviolation', e => console.error('CSP ' + e.violatedDirective));"
-            f"try {{ localStorage.setItem('pytorch_profiler.theme', '{theme}') }} catch {{}}"
-        )
-        page.on("console", lambda m: trouble.append(m.text) if m.text.startswith("CSP ") else None)
+        watched = borrow_page(theme)
+        page = watched.page
+        page.set_viewport_size({"width": width, "height": height if hosted else height - HEADER_PX})
+        watched.on("request", lambda r: None if _is_ours(r.url, server) else trouble.append(f"request {r.url}"))
+        watched.on("pageerror", lambda error: trouble.append(f"error {error}"))
+        watched.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
+        watched.on("console", lambda m: trouble.append(m.text) if m.text.startswith("CSP ") else None)
         parts = [f"p.pytorch_profiler.{key}={value}" for key, value in state.items()]
         tab = "" if hosted else "data/plugin_entry.html?name=pytorch_profiler"
         page.goto(f"{server}/{tab}#{'&'.join(['pytorch_profiler', *parts])}")
@@ -266,17 +373,18 @@ def open_page(trouble: list[str], new_page: NewPage, server: str, request: pytes
 
 
 @pytest.fixture
-def open_report(new_page: NewPage, trouble: list[str]) -> Callable[..., Page]:
+def open_report(trouble: list[str], borrow_page: Callable[..., WatchedPage]) -> Callable[..., Page]:
     """Opens a report at a view, from disk and offline; nothing may be requested, logged or thrown."""
 
     def open_report(report: Path, view: str, theme: str = "light", width: int = 1440, **state: str) -> Page:
-        page = new_page(width)
-        page.context.set_offline(True)
+        watched = borrow_page(offline=True)
+        page = watched.page
+        page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-        page.on("request", lambda r: trouble.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
-        page.on("pageerror", lambda error: trouble.append(f"error {error}"))
-        page.on("console", lambda message: trouble.append(message.text))
-        page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
+        watched.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else trouble.append(r.url))
+        watched.on("pageerror", lambda error: trouble.append(f"error {error}"))
+        watched.on("console", lambda message: trouble.append(message.text))
+        watched.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
         parts = [f"p.pytorch_profiler.{key}={quote(value)}" for key, value in {"view": view, **state}.items()]
         page.goto(f"{report.as_uri()}#{'&'.join(['pytorch_profiler', *parts])}")
         return page

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import WatchedPage, describe_pages
-from tests.e2e.page.places import expect_fits, wait_until_answered
+from tests.e2e.page.places import expect_fits, start, wait_until_answered
 from tests.support.page import SCRIPT, NewPage, Open, Tab
 from tests.support.servers.proxy import proxy
 from tests.support.servers.tensorboard import tensorboard
@@ -255,3 +256,29 @@ def test_texts_of_frames_requests_without_an_end_and_errors_are_told(new_page: N
     assert "thrown in the page" in text
     page.close()
     assert describe_pages([watched]) == ""
+
+
+def test_a_page_that_is_given_back_is_as_good_as_new(borrow_page: Callable[..., WatchedPage], server: str) -> None:
+    watched = borrow_page()
+    page, heard = watched.page, list[str]()
+    watched.on("request", lambda request: heard.append(request.url))
+    start(page, server, run=RUN)
+    wait_until_answered(page)
+    page.evaluate("for (const storage of [localStorage, sessionStorage]) storage.setItem('left', 'behind')")
+    page.emulate_media(media="print", color_scheme="dark", reduced_motion="no-preference")
+    page.route(re.compile(r"/index\.js"), lambda route: route.abort())
+    page.mouse.move(200, 200)
+    assert heard
+    watched.give_back()
+    heard.clear()
+    assert page.url == "about:blank"
+    start(page, server, run=RUN)
+    wait_until_answered(page)
+    assert heard == []
+    state = """() => [localStorage.left, sessionStorage.left,
+        ...['print', '(prefers-color-scheme: dark)', '(prefers-reduced-motion: no-preference)']
+            .map(query => matchMedia(query).matches)]"""
+    assert page.evaluate(state) == [None, None, False, False, False]
+    page.evaluate("addEventListener('wheel', event => { window.pointer = [event.clientX, event.clientY] })")
+    page.mouse.wheel(0, 1)
+    assert until(lambda: page.evaluate("window.pointer")) == [0, 0]

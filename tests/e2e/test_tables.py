@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.page.places import choose, expect_fits, start
 from tests.support.browser.work import record, tasks
-from tests.support.page import SCRIPT, NewPage, Open, Tab
+from tests.support.page import SCRIPT, Open, Tab
 from tests.support.servers.tensorboard import UNCHANGED_POLL_S, tensorboard
 from tests.support.traces import document
 
@@ -107,8 +107,9 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def test_a_hundred_thousand_rows_stay_pleasant(browser: Browser, new_page: NewPage, large: str) -> None:
-    page = new_page()
+def test_a_hundred_thousand_rows_stay_pleasant(measured_page: Page, large: str) -> None:
+    page, browser = measured_page, measured_page.context.browser
+    assert browser
     start(page, large, view="operators")
     expect(page.locator("[data-part=table-foot]")).to_contain_text("100,000 operators")
     thread = record(browser, page, lambda: use(page))

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.e2e.page.places import go, start
 from tests.support.page import NewPage
@@ -78,11 +78,11 @@ def test_a_job_of_snapshots_opens_at_memory_and_leads_to_the_rank_that_ran_out(
 
 
 def test_no_view_of_the_simulated_job_spells_a_kernel_as_its_compiler_does(
-    new_page: NewPage, sample_server: str
+    unused_page: Page, sample_server: str
 ) -> None:
     """Nor do the details of the first row of any table, and the drawing of the timeline."""
     read: dict[str, list[str]] = {}
-    page = new_page()
+    page = unused_page
     page.add_init_script(WRITTEN)
     start(page, sample_server)
     for slug in SLUGS:

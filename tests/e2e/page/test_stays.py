@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.page.places import TWO_FRAMES, go, start
-from tests.support.page import NewPage, Open, Tab, until_heard
+from tests.support.page import Open, Tab, until_heard
 from tests.support.servers.tensorboard import read_json
 from torch_tb_profiler.views import SLUGS
 
@@ -80,13 +80,13 @@ MOST_SPARE = 40
 
 
 def test_nothing_moves_from_the_first_paint_to_the_last_answer(
-    new_page: NewPage, samples: Path, sample_server: str
+    unused_page: Page, samples: Path, sample_server: str
 ) -> None:
     """On any tab that a sample has something for, and once on each for which a sample has nothing.
 
     Later answers arrive one after the other, the last that was asked for first.
     """
-    page = new_page()
+    page = unused_page
     page.add_init_script(WATCH)
     start(page, sample_server)
     page.evaluate("document.fonts.ready.then(() => 0)")
@@ -111,10 +111,11 @@ def test_nothing_moves_from_the_first_paint_to_the_last_answer(
 
 @pytest.mark.parametrize("width", [900, 1440])
 def test_nothing_moves_in_a_job_of_more_ranks_than_fit_on_a_page(
-    new_page: NewPage, server: str, width: int
+    unused_page: Page, server: str, width: int
 ) -> None:
     """While its ranks are read, words and figures change where they are; once all have been, nothing moves."""
-    page = new_page(width, 900)
+    page = unused_page
+    page.set_viewport_size({"width": width, "height": 900})
     page.add_init_script(WATCH)
     start(page, server)
     page.evaluate("document.fonts.ready.then(() => 0)")
@@ -155,9 +156,9 @@ def collect_shifts(page: Page, run: str, slug: str) -> list[tuple[float, list[st
     return moved
 
 
-def test_the_frame_of_a_tab_is_painted_before_any_answer(new_page: NewPage, server: str) -> None:
+def test_the_frame_of_a_tab_is_painted_before_any_answer(unused_page: Page, server: str) -> None:
     """Its title, all tabs, and what is being done come from the static page; no answer moves any of it."""
-    page = new_page()
+    page = unused_page
     page.add_init_script(WATCH)
     held: list[Route] = []
     answers = re.compile(r"/(runs|workers|views|view/[^?]*)(\?|$)")
