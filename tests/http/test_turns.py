@@ -24,7 +24,6 @@ from torch_tb_profiler.http.turns import is_abandoned
 from torch_tb_profiler.session import Root, Session
 
 KEY = ("/view/operators", "run", None, None)
-SEARCH_KEY = ("/view/trace/search", "run", None, None)
 
 
 @pytest.fixture
@@ -75,8 +74,16 @@ def test_a_filter_that_was_typed_on_is_not_computed(session: Session, monkeypatc
         there.close()
 
 
+@pytest.mark.parametrize(
+    ("slug", "field", "more"),
+    [
+        ("trace/search", "query", ""),
+        ("trace/hits", "query", "&begin=0&end=1000000"),
+        ("memory/events", "search", "&limit=100"),
+    ],
+)
 def test_of_a_name_that_is_typed_a_server_finds_the_first_letter_and_the_whole(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+    session: Session, monkeypatch: pytest.MonkeyPatch, slug: str, field: str, more: str
 ) -> None:
     """A page aborts the search before when another letter is typed; only one that had begun is computed."""
     app = App(session)
@@ -85,35 +92,35 @@ def test_of_a_name_that_is_typed_a_server_finds_the_first_letter_and_the_whole(
     answer = session.view
 
     def slow_view(slug: str, run: str, worker: str, span: str, params: dict[str, str]) -> Any:
-        computed.append(params["query"])
+        computed.append(params[field])
         started.set()
         assert go_on.wait(PATIENCE)
-        return answer(slug, run, worker, span, params)
+        return answer("operators", run, worker, span, {})
 
     monkeypatch.setattr(session, "view", slow_view)
     server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = Thread(target=server.serve_forever)
+    thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
     typed = ["aten::mm"[:length] for length in range(1, 9)]
-    connection = _send_search(server.port, typed[0])
+    address, key = f"/view/{slug}?run=run{more}&{field}=", (f"/view/{slug}", "run", None, None)
+    connection = _send(server.port, address + quote(typed[0]))
     assert started.wait(PATIENCE)
     for count, query in enumerate(typed[1:], 2):
-        before, connection = connection, _send_search(server.port, query)
-        until(lambda: app._turns.count(SEARCH_KEY), partial(eq, count))
+        before, connection = connection, _send(server.port, address + quote(query))
+        until(lambda: app._turns.count(key), partial(eq, count))
         before.close()
     go_on.set()
     with connection, connection.makefile("rb") as reply:
         assert reply.readline().split()[1] == b"200"
-    until(lambda: app._turns.count(SEARCH_KEY) == 0)
+    until(lambda: app._turns.count(key) == 0)
     server.shutdown()
     thread.join()
     server.server_close()
     assert computed == [typed[0], typed[-1]]
 
 
-def _send_search(port: int, query: str) -> socket.socket:
+def _send(port: int, path: str) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", port))
-    path = f"/view/trace/search?run=run&query={quote(query)}"
     connection.sendall(f"GET {path} HTTP/1.1\r\nHost: here.test\r\n\r\n".encode())
     return connection
 
