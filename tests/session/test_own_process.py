@@ -55,9 +55,10 @@ def test_a_large_file_is_loaded_here_and_cached_and_not_opened_again(
     assert command.view("operators", worker="one", wait=True, timeout=PATIENCE).payload and not queue.jobs
     file = command.find(None, "one", None).file.id
     cache = Cache.from_settings(settings)
-    assert cache.load_trace(entry_key(file)) is not None
+    cached = cache.load_trace(entry_key(file))
+    assert cached is not None and not cached.events.start.flags.writeable
     _, trace = command.trace(worker="one")
-    assert trace is not None and trace.events.start.flags.owndata, "it is the loaded trace, not a mapped file"
+    assert trace is not None and trace.events.start.flags.writeable, "it is the loaded trace, not a mapped file"
 
 
 def test_files_requested_while_it_loads_go_to_workers(log: Path, settings: Settings, queue: Queue) -> None:
