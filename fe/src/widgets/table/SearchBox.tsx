@@ -24,7 +24,10 @@ export function SearchBox({ search, onSearch, placeholder, hotkey = true, plain 
   const [lastText, setLastText] = useState(search.text);
   if (lastText !== search.text) {
     setLastText(search.text);
-    setDraft(search.text);
+    // A search that comes late may have been typed on meanwhile: what was typed last wins.
+    if (draft === lastText) {
+      setDraft(search.text);
+    }
   }
   const { error } = createMatcher({ ...search, text: draft });
 
