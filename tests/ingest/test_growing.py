@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from torch_tb_profiler.ingest.kineto.growing import GrowingColumn
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float64])
 def test_numbers_stay_while_a_column_grows(dtype: type) -> None:
     column = GrowingColumn(dtype)
-    parts = [np.arange(size).astype(dtype) for size in (1, 300, 0, 70_000, 5)]
+    parts: list[Any] = [np.arange(size).astype(dtype) for size in (1, 300, 0, 70_000, 5)]
     for part in parts:
         column.append(part)
     assert column.length == 70_306
@@ -48,3 +49,13 @@ def test_a_finished_column_is_empty() -> None:
     assert column.finish().tolist() == [1, 2]
     column.append(np.array([3]))
     assert (column.length, column.finish().tolist()) == (1, [3])
+
+
+def test_numbers_are_overwritten_only_where_there_are_some() -> None:
+    column = GrowingColumn(np.int64)
+    column.append(np.arange(5))
+    column.overwrite(3, np.array([7, 8]))
+    for first in (-1, 4):
+        with pytest.raises(IndexError):
+            column.overwrite(first, np.array([1, 2]))
+    assert column.finish().tolist() == [0, 1, 2, 7, 8]

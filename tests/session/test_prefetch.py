@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.traces import document
 from tests.support.waiting import PATIENCE, until
+from torch_tb_profiler.analyses.operators import operator_table
 from torch_tb_profiler.analyses.tracks import lanes
 from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.base.settings import Settings
@@ -307,8 +308,12 @@ def test_what_filters_need_of_a_large_trace_is_left_in_the_cache_after_a_cached_
     session._files._open.keep_only(frozenset())
     built: list[object] = []
     view: Any = find_view("operators")
-    build_table = build.operator_table
-    monkeypatch.setattr(build, "operator_table", lambda *asked: built.append(asked[1:]) or build_table(*asked))
+
+    def build_table(*parameters: Any) -> Any:
+        built.append(parameters[1:])
+        return operator_table(*parameters)
+
+    monkeypatch.setattr(build, "operator_table", build_table)
     assert session.view("operators", worker="one").payload
     until(lambda: built and not preparing_threads())
     assert len(built) == 1 and view.filters

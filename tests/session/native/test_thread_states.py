@@ -95,5 +95,6 @@ def test_slices_that_do_not_nest_or_are_not_there_have_no_silences(functions: Th
     assert silences(2, 0) is None
     assert silences(0, 3) is None
     assert silences(-1) is None
-    overlapping = np.array([0, 0, 50_000]), np.array([100_000, 0, 100_000])
-    assert functions.silences(np.array([0, 2], np.int32), *overlapping, *columns[2:]) is None
+    start, duration = np.array([0, 0, 50_000]), np.array([100_000, 0, 100_000])
+    overlapping = start, duration, events.name, polls, 100_000
+    assert functions.silences(np.array([0, 2], np.int32), *overlapping) is None

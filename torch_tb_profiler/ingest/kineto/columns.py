@@ -123,6 +123,10 @@ class EventColumns:
         self.length += len(block.phase)
         return first
 
+    def set_durations(self, first: int, durations: Int64) -> None:
+        """Set the durations of the events from row `first` on."""
+        self._events["duration"].overwrite(first, durations)
+
     def reserve_rows(self, count: int) -> list[int]:
         """Append events; return where to write each column, addresses in the order of `EventBlock`."""
         self.length += count

@@ -50,6 +50,13 @@ class GrowingColumn:
             copied = np.ascontiguousarray(numbers, self._dtype)
             ctypes.memmove(self.reserve(len(numbers)), copied.ctypes.data, copied.nbytes)
 
+    def overwrite(self, first: int, numbers: npt.NDArray[Any]) -> None:
+        """Put `numbers` in the place of those from `first` on. Raises IndexError where there are fewer."""
+        if not 0 <= first <= self.length - len(numbers):
+            raise IndexError(f"{first} to {first + len(numbers)} of {self.length}")
+        copied = np.ascontiguousarray(numbers, self._dtype)
+        ctypes.memmove(self._memory.address + first * self._dtype.itemsize, copied.ctypes.data, copied.nbytes)
+
     def finish(self) -> npt.NDArray[Any]:
         """Return all numbers, and be empty again."""
         memory, count = self._memory, self.length

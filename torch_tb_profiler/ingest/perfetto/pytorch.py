@@ -82,7 +82,7 @@ class _PyTorchReader:
         self._counters = CounterWriter(self.columns, self.interned)
         self._values = AnnotationReader(self.interned)
         self._slice_ends = SliceEnds()
-        self._open_slices: list[tuple[int, Int64]] = []
+        self._open_slices: list[tuple[int, int]] = []
         self._threads_by_track: dict[int, tuple[int, int]] = {}
         self._track_names: dict[int, str] = {}
         self._untimed = 0
@@ -105,8 +105,8 @@ class _PyTorchReader:
 
     def finish(self, health: HealthLog, base_ns: int | None, step: ReportStep) -> Trace:
         duration, unmatched = self._slice_ends.durations(self.columns.length, step)
-        for first, column in self._open_slices:
-            column[:] = duration[first : first + len(column)]
+        for first, count in self._open_slices:
+            self.columns.set_durations(first, duration[first : first + count])
         if unmatched:
             message = "begin events without an end, or end events without a begin"
             health.add("unmatched_begin_end", "warning", message, count=unmatched)
@@ -164,7 +164,7 @@ class _PyTorchReader:
             phase = np.full(len(begins), ord("X"), np.uint8)
             threads = self._thread_codes(track[begins])
             block = EventBlock(phase, category[begins], name[begins], threads, time[begins], durations, none)
-            self._open_slices.append((self.columns.add_block(block), durations))
+            self._open_slices.append((self.columns.add_block(block), len(begins)))
             for each in cells:
                 add_cells(self.columns, each, row_of)
         paired = np.flatnonzero(sound & ((kind == SLICE_BEGIN) | (kind == SLICE_END)))
