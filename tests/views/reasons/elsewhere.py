@@ -144,8 +144,6 @@ TRIED = {
     "model/origins/replayed_kernels.py": {
         "captures of several batch sizes fit": _BATCHES,
         "no capture has a batch size that this batch fits in": _BATCHES,
-        "replayed from a graph whose capture was not recorded": f"{_REPLAYS}"
-        "test_without_a_capture_the_operator_around_the_replay_is_not_that_of_its_kernels",
         "several launches of the capture fit": f"{_REPLAYS}test_a_lost_kernel_leaves_its_equal_neighbor_ambiguous",
         "the capture has no launch of this name that must be this kernel's": f"{_REPLAYS}"
         "test_a_kernel_renamed_to_a_name_of_another_launch_does_not_take_its_operator",
