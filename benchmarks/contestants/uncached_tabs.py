@@ -24,7 +24,7 @@ from statistics import median
 from typing import NamedTuple
 
 from benchmarks.measure import environment_after_installation
-from torch_tb_profiler.cli._command import OK, TROUBLE
+from torch_tb_profiler.cli._command import OK, TROUBLE, USAGE
 
 TABS = (
     "operators",
@@ -102,7 +102,7 @@ def visit(tree: str, cache: Path, tab: str, file: str) -> Visit:
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - began
         process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode not in (OK, TROUBLE):
+        if process.returncode not in (OK, TROUBLE, USAGE):
             raise subprocess.CalledProcessError(process.returncode, command)
         out.seek(0)
         return Visit(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024, out.read())
