@@ -29,6 +29,7 @@ def test_the_keys_work_from_the_start(open_page: Open) -> None:
         expect(sheet.locator("kbd", has_text=re.compile(f"^{re.escape(key)}$")).first).to_be_visible()
     page.keyboard.press("Escape")
     expect(sheet).to_have_count(0)
+    expect(frame.locator("#page")).to_be_focused()  # given back once the sheet is gone
     page.evaluate("document.activeElement.blur()")
     expect(page.locator("body")).to_be_focused()
     page.keyboard.press("w")  # pressed in the host
