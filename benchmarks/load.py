@@ -2,7 +2,7 @@
 
 To its first page, that is; what the rest takes is printed below each table.
 
-    python benchmarks/load.py --folder build/benchmark --rounds 5
+    python -m benchmarks.load --folder build/benchmark --rounds 5
 
 First it says whether the native reader takes part.
 
@@ -22,12 +22,12 @@ import subprocess
 import sys
 import tempfile
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from grow import read_recording, write_grown
-from measure import Result, run
+from benchmarks.grow import read_recording, write_grown
+from benchmarks.measure import Measurement, run
 
 HERE = Path(__file__).resolve().parent
 SAMPLE = next((HERE.parent / "samples" / "transformer").glob("*.gz"))
@@ -67,13 +67,13 @@ def version() -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE).stdout.strip()
 
 
-def contestant(python: str, script: str, *arguments: object) -> Result:
+def contestant(python: str, script: str, *arguments: object) -> Measurement:
     # -E: a PYTHONPATH with this project would hide the old plugin, which has the same package name.
     isolated = [] if python == sys.executable else ["-E"]
     return run([python, *isolated, str(HERE / "contestants" / script), *map(str, arguments)])
 
 
-def ours(trace: Path) -> Result:
+def ours(trace: Path) -> Measurement:
     """Load a file into an empty cache; add to the facts the seconds of opening it again from there."""
     cache = tempfile.mkdtemp(dir=trace.parent)
     load = partial(contestant, sys.executable, "ours.py", trace, cache)
@@ -82,10 +82,10 @@ def ours(trace: Path) -> Result:
     finally:
         shutil.rmtree(cache)
     assert again.facts["workers"] == 0, "the second load did not come from the cache"
-    return Result({**first.facts, "reopen": again.facts["wall"]}, first.peak_mb)
+    return Measurement({**first.facts, "reopen": again.facts["wall"]}, first.peak_mb)
 
 
-def cold(python: str, script: str, trace: Path) -> Result:
+def cold(python: str, script: str, trace: Path) -> Measurement:
     """Load a file into an empty cache."""
     cache = tempfile.mkdtemp(dir=trace.parent)
     try:
@@ -133,15 +133,15 @@ def make_old_environment(folder: Path) -> str:
     return str(python)
 
 
-def measure(contestants: dict[str, Callable[[], Result]], rounds: int) -> dict[str, list[Result]]:
-    results: dict[str, list[Result]] = {name: [] for name in contestants}
+def measure(contestants: Mapping[str, Callable[[], Measurement]], rounds: int) -> dict[str, list[Measurement]]:
+    results: dict[str, list[Measurement]] = {name: [] for name in contestants}
     for _ in range(rounds):
         for name, contestant in contestants.items():
             results[name].append(contestant())
     return results
 
 
-def report(size: float, trace: Path, results: dict[str, list[Result]]) -> None:
+def report(size: float, trace: Path, results: dict[str, list[Measurement]]) -> None:
     """Print one table: a row per contestant, each ratio the median of the rounds' own ratios."""
     megabytes = trace.stat().st_size / 1e6
     events = results["ours"][0].facts["events"]

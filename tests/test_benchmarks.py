@@ -6,6 +6,7 @@ has the plugin once, and once not.
 
 from __future__ import annotations
 
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 
@@ -22,7 +23,22 @@ from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import slice_mask
 from torch_tb_profiler.model.steps import steps
 
-SAMPLE = next((Path(__file__).parents[1] / "samples" / "ddp").glob("rank0*.gz"))
+ROOT = Path(__file__).parents[1]
+SAMPLE = next((ROOT / "samples" / "ddp").glob("rank0*.gz"))
+
+OTHERS = {"old_plugin": "torch-tb-profiler 0.4.3", "orjson_loads": "orjson", "handler": "torch"}
+"""Those that need more than these tests do."""
+
+MODULES = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in (ROOT / "benchmarks").rglob("*.py")
+    if path.stem not in OTHERS
+)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_benchmark_finds_what_it_imports(module: str) -> None:
+    assert import_module(module).__doc__ or module.endswith("__init__")
 
 
 def test_the_trace_of_the_timeline_is_written_whole(tmp_path: Path) -> None:
