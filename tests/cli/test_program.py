@@ -51,6 +51,24 @@ def test_help_and_version_import_nothing_heavy(arguments: list[str], shown: str)
     assert done.stderr == ""
 
 
+def run_large(code: str, arguments: list[str], folder: Path) -> str:
+    """Run a program for which every trace is a large one, and return what it writes to standard error."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env={
+            **os.environ,
+            "TORCH_PROFILER_CACHE_DIR": str(folder / "cache"),
+            "TORCH_PROFILER_SMALL_FILE_BYTES": "16",
+            "TORCH_PROFILER_BACKGROUND": "0",
+        },
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    return done.stderr
+
+
 def test_a_trace_is_shown_without_arrow_and_without_other_tabs(tmp_path: Path) -> None:
     """Importing them takes longer than reading 50 MB: the first time for the cache, and then for the table."""
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 0, "dur": 5}
@@ -62,20 +80,7 @@ def test_a_trace_is_shown_without_arrow_and_without_other_tabs(tmp_path: Path) -
     )
     arguments = ["view", "overview", str(tmp_path / "a.pt.trace.json"), "--format", "table"]
     for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", code, *arguments],
-            env={
-                **os.environ,
-                "TORCH_PROFILER_CACHE_DIR": str(tmp_path / "cache"),
-                "TORCH_PROFILER_SMALL_FILE_BYTES": "16",
-                "TORCH_PROFILER_BACKGROUND": "0",
-            },
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=True,
-        )
-        assert done.stderr.split() == ["False", "_shared", "overview"]
+        assert run_large(code, arguments, tmp_path).split() == ["False", "_shared", "overview"]
     assert list((tmp_path / "cache").glob("*.arrow"))
 
 
@@ -118,20 +123,7 @@ def test_an_overview_imports_nothing_that_other_traces_and_other_files_need(tmp_
         "from torch_tb_profiler.cli import main; main(sys.argv[1:])\n"
         "print(*{*sys.modules} - before, file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "view", "overview", str(path)],
-        env={
-            **os.environ,
-            "TORCH_PROFILER_CACHE_DIR": str(tmp_path / "cache"),
-            "TORCH_PROFILER_SMALL_FILE_BYTES": "16",
-            "TORCH_PROFILER_BACKGROUND": "0",
-        },
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=True,
-    )
-    modules = {*done.stderr.split()}
+    modules = {*run_large(code, ["view", "overview", str(path)], tmp_path).split()}
     package = "torch_tb_profiler."
     assert f"{package}views.overview.build" in modules and f"{package}cache.arrow" in modules
     libraries = {"asyncio", "email", "http", "platformdirs", "random", "statistics", "tempfile", "tomllib"}
