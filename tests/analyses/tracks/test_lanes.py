@@ -45,6 +45,16 @@ def test_slices_nest_and_overlap_gets_a_side_lane() -> None:
     assert layout.root.tolist() == [True, False, False, True]
 
 
+def test_lanes_without_python_frames_are_arranged_once() -> None:
+    trace = draw("""
+    host  cpu_op           outer   0  100
+    host  python_function  inner  10   20
+    """)
+    assert lanes(trace, True) is not lanes(trace, False)
+    without = draw("host  cpu_op  outer  0  100")
+    assert lanes(without, True) is lanes(without, False)
+
+
 SLICES = st.lists(
     st.tuples(st.sampled_from(["host", "host2"]), st.sampled_from(["cpu_op", "python_function"]),
               st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=14,

@@ -256,6 +256,35 @@ def test_what_several_filters_need_is_kept_for_them(
     assert answers(runs, tmp_path, asked) == derived
 
 
+@pytest.mark.parametrize(
+    ("slug", "params", "table"),
+    [
+        (
+            "trace/selection",
+            {"begin": "0", "end": "100000", "python": "true"},
+            "torch_tb_profiler.analyses.tracks.lanes._lane_order.True",
+        ),
+        (
+            "critical_path",
+            {"what_if": "operator:aten::linear:50"},
+            "torch_tb_profiler.views.critical_path.build._targets",
+        ),
+    ],
+)
+def test_what_a_filter_of_a_tab_needs_is_derived_with_the_tab(
+    runs: Path, tmp_path: Path, writes: Counter[str], slug: str, params: dict[str, str], table: str
+) -> None:
+    run = "sample_transformer"
+    asked = [Ask(slug, run, params)]
+    derived = answers(runs, None, asked)
+    answers(runs, tmp_path, [Ask("overview", run)])
+    prefetch_as_servers_do(runs, tmp_path, run)
+    assert writes[table] == 1
+    writes.clear()
+    assert answers(runs, tmp_path, asked) == derived
+    assert not writes
+
+
 @pytest.mark.parametrize("large", [True, False])
 def test_functions_in_c_answer_what_is_asked_of_large_traces_in_any_process(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool

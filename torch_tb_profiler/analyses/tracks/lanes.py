@@ -12,18 +12,19 @@ where they are recorded, and the page folds them. Lookups of a single slice neve
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from torch_tb_profiler.analyses.tracks.events import drawable_mask
 from torch_tb_profiler.analyses.tracks.roles import Role
 from torch_tb_profiler.analyses.tracks.tracks import track_of, tracks, tracks_of
 from torch_tb_profiler.base.intervals import Intervals, covered_time
-from torch_tb_profiler.base.memo import derived, derived_before, stored
+from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.calls.nesting import active_functions, nest, nesting_order, place_on_one_axis
-from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, event_spans
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, event_spans, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace
 
 
@@ -81,6 +82,8 @@ class _Nesting(NamedTuple):
 @derived
 def lanes(trace: Trace, python: bool) -> Lanes:
     """Arrange all slices and instants in lanes; Python frames only if `python`."""
+    if python and len(rows_of_kind(trace, Kind.PYTHON)) == 0:
+        return lanes(trace, False)
     order = _lane_order(trace, python)
     start, end = event_spans(trace, order.rows)
     return Lanes(order.rows, start, end, order.bounds, order.track, order.depth, order.root)
@@ -88,18 +91,12 @@ def lanes(trace: Trace, python: bool) -> Lanes:
 
 @stored
 def count_lanes(trace: Trace, python: bool) -> LaneCounts:
-    """Count the lanes of each track, if need be without putting slices in order."""
-    layout, count = derived_before(trace, lanes, python), len(tracks(trace).tracks)
-    if layout is not None:
-        stack = np.cumsum(layout.root) - 1
-        is_side = stack[np.searchsorted(layout.track, layout.track)] < stack
-        side_slices = int(np.diff(layout.bounds)[is_side].sum())
-        return LaneCounts(np.bincount(layout.track, minlength=count).tolist(), side_slices)
-    nesting = _nest(trace, python)
-    lane, size = _number_lanes(nesting, count)
-    used = np.zeros(size * count, np.bool_)
-    used[lane] = True
-    return LaneCounts(used.reshape(count, size).sum(1).tolist(), int((nesting.stack > 0).sum()))
+    """Count the lanes of each track; what unfolds them next needs their order anyway."""
+    layout, count = lanes(trace, python), len(tracks(trace).tracks)
+    stack = np.cumsum(layout.root) - 1
+    is_side = stack[np.searchsorted(layout.track, layout.track)] < stack
+    side_slices = int(np.diff(layout.bounds)[is_side].sum())
+    return LaneCounts(np.bincount(layout.track, minlength=count).tolist(), side_slices)
 
 
 def _nest(trace: Trace, python: bool) -> _Nesting:
@@ -125,22 +122,22 @@ def _nest(trace: Trace, python: bool) -> _Nesting:
     return _Nesting(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _number_lanes(nesting: _Nesting, tracks: int) -> tuple[Int64, int]:
-    """Return (the number of each slice's lane, by track, stack and depth; how many numbers a track has)."""
+def _number_lanes(nesting: _Nesting, tracks: int) -> npt.NDArray[Any]:
+    """Return the number of each slice's lane, by track, stack and depth."""
     stacks, levels = 1 + int(nesting.stack.max(initial=0)), 1 + int(nesting.depth.max(initial=0))
     size = stacks * levels
     dtype = np.uint16 if size * tracks < 2**16 else np.int64  # numpy sorts sixteen bits by radix
-    lane = nesting.track.astype(dtype) * dtype(size)
+    lane: npt.NDArray[Any] = nesting.track.astype(dtype) * dtype(size)
     lane += nesting.stack.astype(dtype) * dtype(levels)
     lane += nesting.depth.astype(dtype)
-    return lane, size
+    return lane
 
 
 @stored
 def _lane_order(trace: Trace, python: bool) -> _LaneOrder:
     """Return which slices and instants each lane holds, in order."""
     nesting = _nest(trace, python)
-    lane, size = _number_lanes(nesting, len(tracks(trace).tracks))
+    lane = _number_lanes(nesting, len(tracks(trace).tracks))
     # Sorting by its number gathers each lane, in order of time already.
     order = np.argsort(lane, kind="stable")
     lane = lane[order]

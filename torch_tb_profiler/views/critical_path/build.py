@@ -27,6 +27,7 @@ from torch_tb_profiler.analyses.schedule.what_if import (
 from torch_tb_profiler.analyses.shared.breakdown import representatives
 from torch_tb_profiler.analyses.shared.typical_steps import odd_step_names
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.health import is_truncated
@@ -219,8 +220,12 @@ def _step_paths(trace: Trace) -> list[StepPath]:
     return [rows[i] for i in representatives(durations, spans.typical[: len(rows)])]
 
 
+@stored
 def _targets(trace: Trace) -> list[TargetRow]:
-    """Return the targets with most time on the path, with curves for as many as are affordable."""
+    """Return the targets with most time on the path, with curves for as many as are affordable.
+
+    They take most of the time of an answer, and are the same whatever `what_if` asks for.
+    """
     candidates = speedup_candidates(trace)[:MAX_TARGETS]
     ordered = sorted(candidates, key=lambda each: each.target not in UNNAMED_TARGETS)[: max_curves(trace)]
     targets = tuple(each.target for each in ordered)
