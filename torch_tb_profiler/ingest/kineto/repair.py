@@ -153,7 +153,7 @@ def _repair_token(match: re.Match[str]) -> str:
 def replace_surrogates(value: Any) -> Any:
     """Replace lone surrogates, which can't be encoded, in a decoded JSON value."""
     if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
+        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):
         return {replace_surrogates(key): replace_surrogates(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -8,7 +8,7 @@ import numpy as np
 
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.base.memo import derived, stored
-from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.base.patterns import AnyCase, lazy_regex
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.kinds import (
@@ -32,11 +32,10 @@ POINT_TO_POINT = frozenset(("send", "recv"))
 ALL_TO_ALL = frozenset(("all_to_all", "all_to_allv"))
 
 # Kernels: nccl/rccl/oneCCL/hccl/ucc device code and the custom all-reduce kernels of serving engines.
-_KERNEL_NAME = lazy_regex(
-    r"nccl|rccl|oneccl|hccl|\bucc_|msccl|mscclpp|nvshmem|cross_device_reduce|multimem_all|"
-    r"(?:one|two)_?shot_all_?reduce|all_?reduce_(?:one|two)_?shot|custom_all_?reduce|quick_?reduce|"
-    r"all_?to_?all_?v?_kernel|all_?gather_kernel|reduce_?scatter_kernel|lamport",
-    re.IGNORECASE,
+_KERNEL_NAME = AnyCase(
+    r"nccl|rccl|oneccl|hccl|ucc_(?<=\bucc_)|msccl|mscclpp|nvshmem|cross_device_reduce|multimem_all|"
+    r"one_?shot_all_?reduce|two_?shot_all_?reduce|all_?reduce_(?:one|two)_?shot|custom_all_?reduce|quick_?reduce|"
+    r"all_?to_?all_?v?_kernel|all_?gather_kernel|reduce_?scatter_kernel|lamport"
 )
 # Host operations: c10d records them as `nccl:all_reduce`, `gloo:broadcast`, `c10d::allreduce_`, ...
 _HOST_NAME = lazy_regex(

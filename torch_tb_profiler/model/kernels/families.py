@@ -51,6 +51,8 @@ _ADDRESSING = lazy_regex(
     r"(?:at::detail::Array|std::array|(?:Trivial)?OffsetCalculator)<.*|gpu_kernel_impl\w*", re.DOTALL
 )
 
+# Where each alternative begins with a letter, the search skips to the places where one can begin. Hence what must
+# stand before a word is looked for behind it.
 _RULES = tuple(
     (family, AnyCase(pattern))
     for family, pattern in (
@@ -59,24 +61,26 @@ _RULES = tuple(
         ("optimizer", r"multi_tensor_apply|adam_?(?:functor|kernel)|lamb_?functor|sgd_?(?:functor|momentum)"),
         (
             "index and embedding",
-            r"(?<!rotary_)embedding|bounds_check_indices|linearize_index|permute_(?:2d|pooled|indices)|recat_|index_elementwise|"
+            r"embedding(?<!rotary_embedding)|bounds_check_indices|linearize_index|permute_(?:2d|pooled|indices)|recat_|index_elementwise|"
             r"reshape_and_cache|kv_indices|store_kv|compute_grad_weight|partial\w*_segment",
         ),
         ("random", r"dropout|distribution_|philox|curand|bernoulli|random"),
         (
             "norm",
-            r"(?:layer|batch|group|instance|rms|qk|vector|matrix)_?norm|bn_(?:bw|fw)|norm_(?:fwd|bwd)|gammabeta|rowwisemoments|welford",
+            r"layer_?norm|batch_?norm|group_?norm|instance_?norm|rms_?norm|qk_?norm|vector_?norm|matrix_?norm|"
+            r"bn_(?:bw|fw)|norm_(?:fwd|bwd)|gammabeta|rowwisemoments|welford",
         ),
         (
             "attention",
-            r"fmha|flash|attention|attn|sdpa|(?:^|_)sage_?(?:fwd|bwd|attn)|paged_|(?:prefill|decode)with\w*kvcache|bwd_kernel_(?:dk_dv|dq|fuse)|"
-            r"transform_bias_rescale_qkv|(?:^|_)mla_|compute_dot_do_o|convert_dq_to",
+            r"fmha|flash|attention|attn|sdpa|sage(?<![^_]sage)_?(?:fwd|bwd|attn)|paged_|prefillwith\w*kvcache|decodewith\w*kvcache|"
+            r"bwd_kernel_(?:dk_dv|dq|fuse)|transform_bias_rescale_qkv|mla_(?<![^_]mla_)|compute_dot_do_o|convert_dq_to",
         ),
         ("softmax", r"softmax"),
         ("reduction", r"pool"),
         (
             "convolution",
-            r"conv(?!ert)|(?:_|\d)(?:fprop|dgrad|wgrad)|[dw]grad\w*_(?:engine|alg)|dgrad2d|winograd|igemm_|scudnn|cudnn_\d|\dcudnn|"
+            r"conv(?!ert)|fprop(?<=[_\d]fprop)|dgrad(?:(?<=[_\d]dgrad)|\w*_(?:engine|alg)|2d)|wgrad(?:(?<=[_\d]wgrad)|\w*_(?:engine|alg))|"
+            r"winograd|igemm_|scudnn|cudnn(?:_\d|(?<=\dcudnn))|"
             r"compute\w*offsets|flip_filter|fft[12]d_|im2d?2?col|pointwise_mult_and_sum|reduce_wgrad|scalepackedtensor|init_device_workspace",
         ),
         (
@@ -89,7 +93,7 @@ _RULES = tuple(
         ),
         (
             "index and embedding",
-            r"(?<!with_)index|gather|scatter|sort|search|topk|tril_|triu_|nonzero|partition|unique|lookup|compact|offsets_range|"
+            r"index(?<!with_index)|gather|scatter|sort|search|topk|tril_|triu_|nonzero|partition|unique|lookup|compact|offsets_range|"
             r"reducebykey|routing|token_ids|position_kernel|masked_select",
         ),
         ("reduction", r"reduc|nll|loss|scan|cumsum|argm(?:ax|in)|sum_|mean_|histogram|merge_state|finalize"),

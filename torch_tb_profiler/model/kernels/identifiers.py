@@ -6,6 +6,8 @@ void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from torch_tb_profiler.base.patterns import lazy_regex
@@ -36,6 +38,7 @@ class KernelIdentifiers(msgspec.Struct, frozen=True):
         return self.path.rpartition("::")[2]
 
 
+@lru_cache(maxsize=65536)  # each of several rules parses the names of a trace
 def parse_identifiers(name: str) -> KernelIdentifiers:
     """Split a kernel's name into its parts; a name that isn't C++ is its own path."""
     text = name[:MAX_NAME_LENGTH].strip()

@@ -40,7 +40,7 @@ _INSTRUCTION_RULES = tuple(
         ),
         (
             "the name says vector instructions",
-            r"(?<![a-z])ffma(?![a-z])|(?<![a-z])simt(?![a-z])|opclasssimt|_dl_|gtcn\d|gcnasmconv|winograd_nonfused|"
+            r"ffma(?<![a-z]ffma)(?![a-z])|simt(?<![a-z]simt)(?![a-z])|opclasssimt|_dl_|gtcn\d|gcnasmconv|winograd_nonfused|"
             r"fmha_cutlass[fb]_(?:f32_\w*_sm[567]|\w*_sm5)\d|batchdecodewith|singledecodewith|paged_attention_v\d_kernel",
         ),
         (
