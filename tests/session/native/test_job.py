@@ -100,7 +100,7 @@ def test_columns_agree(functions: JobFunctions, seed: int) -> None:
             search_sorted(ordered, queries, "right").tolist(),
             sums_by_number(number, values >> 20, count).tolist(),
             group(number).first.tolist(),
-            count_pairs(groups, groups.order(), ascending, LENGTH).tolist(),
+            count_pairs(groups, ascending, LENGTH).tolist(),
             stable_sort_by_group(number, equal, count).tolist(),
             others_medians(number, values, count).tolist(),
             others_medians(number // 100, equal, count).tolist(),

@@ -41,8 +41,8 @@ class IdleTable(msgspec.Struct, frozen=True):
 
     segments     the idle segments of the device or stream
     counted      bool[steps]: the chosen steps, of which the table tells
-    groups       the rows before they are sorted; `order` has the group of each row
     selected     positions of the segments in the chosen steps, None if all are
+    row          int32  the row that each of these segments belongs to
     cause        int8   a Cause
     subject      None where nothing is recorded, and for `emptied_by` where the device caught up with the host
     event        int32  the event to blame for the longest segment, NO_CODE if nothing is recorded
@@ -56,9 +56,8 @@ class IdleTable(msgspec.Struct, frozen=True):
 
     segments: IdleSegments
     counted: Bool
-    groups: Groups
     selected: Int64 | None
-    order: Int64
+    row: Int32
     cause: Int8
     subject: tuple[str | None, ...]
     event: Int32
@@ -77,9 +76,9 @@ class IdleTable(msgspec.Struct, frozen=True):
 
     def members(self, *rows: int) -> Int64:
         """Return the positions in `segments` of the segments of these rows, ascending."""
-        mine = np.zeros(len(self.groups), np.bool_)
-        mine[self.order[list(rows)]] = True
-        found = np.flatnonzero(mine[self.groups.which])
+        mine = np.zeros(len(self.time), np.bool_)
+        mine[list(rows)] = True
+        found = np.flatnonzero(mine[self.row])
         return found if self.selected is None else self.selected[found]
 
     def count_gaps(self, rows: Sequence[int]) -> int:
@@ -91,7 +90,7 @@ class IdleTable(msgspec.Struct, frozen=True):
     def count_gaps_by_cause(self) -> Int64:
         """Return how many gaps have a segment of each Cause."""
         by_cause = Groups(self.segments.cause[self.chosen].astype(np.int64), np.zeros(len(Cause), np.int64))
-        return count_pairs(by_cause, None, self.segments.gap[self.chosen], len(self.segments.gaps.begin))
+        return count_pairs(by_cause, self.segments.gap[self.chosen], len(self.segments.gaps.begin))
 
 
 class IdleGains(msgspec.Struct, frozen=True):
@@ -109,27 +108,26 @@ def idle_table(trace: Trace, device: int, stream: int | None, by: SubjectKind, s
     is_chosen = counted[idle.step]
     selected = None if is_chosen.all() else np.flatnonzero(is_chosen)
     chosen = slice(None) if selected is None else selected  # all: views instead of copies
-    code, texts = _subjects(trace, idle, by)
-    groups = group(idle.cause[chosen].astype(np.int32) * (len(texts) + 1) + (code[chosen] + 1))
-    by_group = groups.order()
+    groups, texts = _group_by_subject(trace, idle, by, chosen)
     length = idle.length[chosen]
     time = groups.sums(length)
     order = np.argsort(-time, kind="stable")
-    statistics = order_statistics(groups, length, 0.5, order=by_group)
+    statistics = order_statistics(groups, length, 0.5)
     top = statistics.largest[order]
     if selected is not None:
         top = selected[top]
     drained_by = idle.emptied_by[chosen]
     emptied_by, emptied_time = _queue_drains(trace, groups, drained_by, length)
-    gaps = count_pairs(groups, by_group, idle.gap[chosen], len(idle.gaps.begin))
+    gaps = count_pairs(groups, idle.gap[chosen], len(idle.gaps.begin))
+    row_of_group = np.empty(len(order), np.int32)
+    row_of_group[order] = np.arange(len(order))
     return IdleTable(
         segments=idle,
         counted=counted,
-        groups=groups,
         selected=selected,
-        order=order,
+        row=row_of_group[groups.which],
         cause=idle.cause[top],
-        subject=tuple(texts[text] if text >= 0 else None for text in code[top].tolist()),
+        subject=tuple(texts[group] for group in order.tolist()),
         event=idle.row[top],
         begin=idle.begin[top],
         end=idle.end[top],
@@ -180,14 +178,14 @@ def _idle_targets(trace: Trace, table: IdleTable, targets: Sequence[Sequence[int
         for row in rows:
             lists_of_row.setdefault(row, []).append(number)
     numbers = {lists: number for number, lists in enumerate(dict.fromkeys(map(tuple, lists_of_row.values())))}
-    part_of_group = np.full(len(table.groups), NO_CODE, np.int32)
+    part_of_row = np.full(len(table.time), NO_CODE, np.int32)
     for row, lists in lists_of_row.items():
-        part_of_group[table.order[row]] = numbers[tuple(lists)]
+        part_of_row[row] = numbers[tuple(lists)]
     during = Intervals(idle.begin[table.chosen], idle.end[table.chosen])
     if shift:  # mostly 0: no copies then
         during = Intervals(during.starts + shift, during.ends + shift)
     parts = [[number for lists, number in numbers.items() if target in lists] for target in range(len(targets))]
-    return host_time_targets(trace, during, part_of_group[table.groups.which], parts)
+    return host_time_targets(trace, during, part_of_row[table.row], parts)
 
 
 def _queue_drains(trace: Trace, groups: Groups, drained_by: Int32, length: Int64) -> tuple[Int32, Int64]:
@@ -203,7 +201,19 @@ def _queue_drains(trace: Trace, groups: Groups, drained_by: Int32, length: Int64
     return emptied_by, time
 
 
-def _subjects(trace: Trace, idle: IdleSegments, by: SubjectKind) -> tuple[Int32 | Int64, tuple[str, ...]]:
+def _group_by_subject(
+    trace: Trace, idle: IdleSegments, by: SubjectKind, chosen: Int64 | slice
+) -> tuple[Groups, list[str | None]]:
+    """Return the chosen segments grouped by cause and subject, and the subject of each group."""
+    code, texts = _subjects(trace, idle, by)
+    key = idle.cause[chosen] * np.int32(len(texts) + 1)
+    key += code[chosen]
+    key += 1
+    groups = group(key)
+    return groups, [texts[text] if text >= 0 else None for text in code[chosen][groups.first].tolist()]
+
+
+def _subjects(trace: Trace, idle: IdleSegments, by: SubjectKind) -> tuple[Int32 | Int64, Sequence[str]]:
     """Return (code of each segment's subject or NO_CODE, the subjects)."""
     if by in ("operator", "module"):
         return program_places(trace, idle.row, by)
@@ -211,8 +221,9 @@ def _subjects(trace: Trace, idle: IdleSegments, by: SubjectKind) -> tuple[Int32 
         return program_places(trace, idle.row, "line")
     if by == "emptied_by":
         return _draining_calls(trace, idle.emptied_by)
-    names, is_named = trace.events.name, (idle.row >= 0) & (idle.cause != Cause.UNRECORDED)
-    return np.where(is_named, names[idle.row], np.int32(NO_CODE)), tuple(trace.strings)
+    name = trace.events.name[idle.row]
+    name[(idle.row < 0) | (idle.cause == Cause.UNRECORDED)] = NO_CODE
+    return name, trace.strings
 
 
 def _draining_calls(trace: Trace, call: Int32) -> tuple[Int64, tuple[str, ...]]:

@@ -62,8 +62,9 @@ class IdleSegments(msgspec.Struct, frozen=True):
 
         Where the next work is submitted and waits for other work, no drained queue is why the device is idle.
         """
-        waits = np.isin(self.cause, _WAITING_CAUSES)
-        return np.where(waits, np.int32(NO_CODE), self.gaps.emptied_by[self.gap])
+        emptied_by = self.gaps.emptied_by[self.gap]
+        emptied_by[np.isin(self.cause, _WAITING_CAUSES)] = NO_CODE
+        return emptied_by
 
 
 @prepared

@@ -54,7 +54,7 @@ NAMED_TARGET_KINDS = ("operator", "module", "line", "call", "kernel", "collectiv
 REDUCTION_PERCENTS = (0, 25, 50, 75, 100)
 """Percent of a target's time that is removed at the points of a curve."""
 
-_MAX_BATCH_CELLS = 1_500_000
+_MAX_BATCH_CELLS = 1_000_000
 """Times computed in one batch of replays, which limits its memory; each batch goes through the whole graph."""
 
 _MAX_TABLE_CELLS, _MIN_CURVES, _MAX_CURVES = 4_000_000, 6, 60
@@ -188,7 +188,8 @@ def host_time_targets(
 ) -> list[WhatIfTarget]:
     """Return the time of every host thread in some of these intervals, on the host's clock, as targets.
 
-    The intervals ascend and don't overlap; `part` numbers each, and a target consists of those of some numbers.
+    The intervals ascend and don't overlap; `part` numbers those in any target, and a target consists of those of
+    some numbers. NO_CODE is the number of all others.
     Each interval is looked at once per thread, however many targets there are.
     """
     points, count = (
@@ -196,11 +197,11 @@ def host_time_targets(
         max((number for numbers in parts for number in numbers), default=-1) + 1,
     )
     time = np.zeros((count + 1, len(points)), np.int64)  # the last row is that of intervals in no target
-    part = np.where((part >= 0) & (part < count), part, count)
     if (functions := schedule_functions()) is not None:
         for low, high in pairwise(points.bounds.tolist()):
             functions.during(points.time[low:high], *during, part, time[:, low:high])
         return [_target_of(trace, host=time[list(numbers)].sum(axis=0)) for numbers in parts]
+    part = np.where(part >= 0, part, count)
     for low, high in pairwise(points.bounds.tolist()):
         times = points.time[low:high]
         started = search_sorted(during.starts, times, "right")

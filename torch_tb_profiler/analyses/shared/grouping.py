@@ -24,7 +24,7 @@ _MIN_MEMBERS_TO_SELECT = 1_000
 """Calls per group from which selecting a few of each group is faster than sorting all calls."""
 
 _VALUES_AT_ONCE = 1 << 18
-"""Values that are compared with the largest of their group at once, which bounds the memory."""
+"""Values that are looked up, or compared with the largest of their group, at once, which bounds the memory."""
 
 MAX_SIZE_LENGTH = 120
 """Most characters of a grid or of input shapes in a size."""
@@ -69,20 +69,25 @@ def group(*keys: Int32 | Int64) -> Groups:
     order = np.argsort(first, kind="stable")
     rank = np.empty(count, np.int64)
     rank[order] = np.arange(count)
-    return Groups(rank[which], first[order])
+    _look_up_in_place(which, rank)
+    return Groups(which, first[order])
 
 
-def count_pairs(groups: Groups, order: Int64 | None, values: Int32 | Int64, count: int) -> Int64:
-    """Return int64[g]: how many distinct values, which lie in 0..count-1, the calls of each group have.
+def _look_up_in_place(indices: Int64, values: Int64) -> None:
+    """Replace indices by the values there: a long column isn't in memory twice."""
+    for first in range(0, len(indices), _VALUES_AT_ONCE):
+        part = indices[first : first + _VALUES_AT_ONCE]
+        part[:] = values[part]
 
-    order  `groups.order()`, if it is known
-    """
+
+def count_pairs(groups: Groups, values: Int32 | Int64, count: int) -> Int64:
+    """Return int64[g]: how many distinct values, which lie in 0..count-1, the calls of each group have."""
     ascend = bool((values[1:] >= values[:-1]).all())
     if ascend and count < 2**31 and (functions := column_functions(len(values))):
         return functions.changes(groups.which, values.astype(np.int32, copy=False), len(groups))
     pairs = groups.which * count + values
     # Values that ascend do so in each group, too, so that nothing has to be sorted.
-    pairs = pairs[groups.order() if order is None else order] if ascend else np.sort(pairs)
+    pairs = pairs[groups.order()] if ascend else np.sort(pairs)
     first = np.append(True, pairs[1:] != pairs[:-1]) if len(pairs) else np.empty(0, np.bool_)
     return np.bincount(pairs[first] // max(count, 1), minlength=len(groups))
 
@@ -153,11 +158,8 @@ class OrderStatistics(msgspec.Struct, frozen=True):
     quantiles: list[Float64]
 
 
-def order_statistics(groups: Groups, values: Int64, *shares: float, order: Int64 | None = None) -> OrderStatistics:
-    """Compute order statistics; quantiles (0.5: median) interpolate linearly, as numpy does by default.
-
-    order  `groups.order()`, if it is known
-    """
+def order_statistics(groups: Groups, values: Int64, *shares: float) -> OrderStatistics:
+    """Compute order statistics; quantiles (0.5: median) interpolate linearly, as numpy does by default."""
     which, counts = groups.which, groups.counts
     begin = np.cumsum(counts) - counts
     places = [(counts - 1) * share for share in shares]
@@ -165,7 +167,7 @@ def order_statistics(groups: Groups, values: Int64, *shares: float, order: Int64
         (below, np.minimum(below + 1, counts - 1)) for below in (np.floor(at).astype(np.int64) for at in places)
     ]
     wanted = [np.zeros_like(counts), counts - 1, *(at for pair in around for at in pair)]
-    ordered = _ordered_at(groups, values, wanted, order)
+    ordered = _ordered_at(groups, values, wanted)
     quantiles = []
     for at, (below, above) in zip(places, around, strict=True):
         quantiles.append(ordered[begin + below] + (ordered[begin + above] - ordered[begin + below]) * (at - below))
@@ -178,11 +180,12 @@ def order_statistics(groups: Groups, values: Int64, *shares: float, order: Int64
     return OrderStatistics(ordered[begin], most, largest, quantiles)
 
 
-def _ordered_at(groups: Groups, values: Int64, places: list[Int64], order: Int64 | None) -> Int64:
+def _ordered_at(groups: Groups, values: Int64, places: list[Int64]) -> Int64:
     """Return the values by group, and within each such that those at its places are where sorting puts them."""
     which, counts = groups.which, groups.counts
     if len(groups) * _MIN_MEMBERS_TO_SELECT <= len(values):
-        ordered = values[groups.order() if order is None else order]
+        ordered = groups.order()
+        _look_up_in_place(ordered, values)
         ends = np.cumsum(counts).tolist()
         for begin, end, wanted in zip([0, *ends], ends, np.stack(places, axis=1).tolist(), strict=False):
             ordered[begin:end].partition(sorted(set(wanted)))
