@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.support.traces import draw
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.analyses.timeline import search as search_module
 from torch_tb_profiler.analyses.timeline.search import SearchHits, adjacent_hits, find_hits, hit_places
 from torch_tb_profiler.base.errors import UsageError
@@ -28,6 +32,18 @@ def test_part_of_a_name_in_any_case_in_order_of_time() -> None:
     assert names(trace, hits) == ["aten::addmm", "aten::MM_out", "aten::mm"]
     assert hits.by_track.tolist() == [2, 1]
     assert len(find_hits(trace, "m.m", regex=False).rows) == 0
+
+
+@pytest.mark.parametrize("query", ["mm", "module:Linear"])
+def test_a_search_does_not_wait_for_the_import_of_pandas(query: str) -> None:
+    code = f"""
+import sys
+from tests.support.traces import draw
+from torch_tb_profiler.analyses.timeline.search import find_hits
+find_hits(draw({PICTURE!r}), {query!r}, regex=False)
+assert "pandas" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)
 
 
 def test_a_kernel_is_found_by_either_of_its_names_and_an_operator_by_its_own() -> None:

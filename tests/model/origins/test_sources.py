@@ -6,15 +6,22 @@ import gzip
 import io
 import json
 import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
 
 from tests.model.origins.drawing import Event, column, host, kernel_origins, replay
-from tests.support.traces import document, read_bytes
+from tests.support.traces import document, read, read_bytes
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.memo import Memo
+from torch_tb_profiler.cache.tables import read_table, write_table
 from torch_tb_profiler.ingest.compile_log import read_compile_log
 from torch_tb_profiler.ingest.node_files import read_node_annotations, read_node_stacks
-from torch_tb_profiler.model.origin_records import CompiledGraph, CompiledKernel
+from torch_tb_profiler.model.origin_records import CompiledGraph, CompiledKernel, OriginRecords
 from torch_tb_profiler.model.origins import compiled, origins
 
 NO_STACKS = "no Python stacks were recorded (`profile(with_stack=True)`)"
@@ -48,6 +55,46 @@ def test_a_launch_gives_operator_module_lines_and_shapes() -> None:
     assert row["lines"] == ("model.py:9", "train.py:3")  # PyTorch's own frame is left out
     assert json.loads(row["shapes"]) == [[2, 3], [3, 4]]
     assert row["reason"] is None
+
+
+class KeptTables:
+    """A store of tables in memory."""
+
+    prepares = True
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+
+    def load(self, name: str, type_of: Callable[[], Any]) -> Any | None:
+        return read_table(self.files[name], type_of()) if name in self.files else None
+
+    def save(self, name: str, table: object) -> None:
+        content = io.BytesIO()
+        write_table(table, content)
+        self.files[name] = content.getvalue()
+
+
+@pytest.mark.parametrize("operators", [3, 150, 40_000])
+def test_origins_are_read_as_they_were_derived_however_many_values_they_have(operators: int) -> None:
+    events = [*EAGER, *compiled_call()]
+    for number in range(operators):
+        at = 200.0 + 20 * number
+        events += [
+            host("cpu_op", f"aten::mm{number}", at, 10),
+            host("cuda_runtime", "cudaLaunchKernel", at + 1, 2, correlation=100 + number),
+            kernel("gemm", at + 12, 100 + number),
+        ]
+    derived, kept = read(events), KeptTables()
+    written, again = (replace(derived, origin_records=OriginRecords(graphs=(GRAPH,)), _memo=Memo()) for _ in "ab")
+    written._memo.store = again._memo.store = kept
+    found = origins.origins(written)
+    columns = msgspec.structs.asdict(found)
+    assert found.operator.max() == operators and found.tables["nodes"] and found.tables["modules"]
+    saved = dict(kept.files)
+    for name, value in msgspec.structs.asdict(origins.origins(again)).items():
+        assert np.array_equal(value, columns[name]) if name != "tables" else value == columns[name]
+        assert name == "tables" or value.dtype == columns[name].dtype
+    assert kept.files == saved and any("_stored_origins" in name for name in saved)
 
 
 def test_what_was_not_recorded_is_named_as_the_reason() -> None:

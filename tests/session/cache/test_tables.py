@@ -242,6 +242,18 @@ def prefetch_as_servers_do(runs: Path, cache: Path, run: str) -> None:
             "torch_tb_profiler.model.module_calls._attribute_to_calls",
         ),
         ("critical_path/pieces", "training", {}, "torch_tb_profiler.analyses.schedule.path.path_segments"),
+        (
+            "kernels",
+            "training",
+            {"origin": "unknown"},
+            "torch_tb_profiler.model.origins.origins._stored_origins",
+        ),
+        (
+            "trace/search",
+            "modules",
+            {"query": "module:Linear"},
+            "torch_tb_profiler.model.origins.origins._stored_origins",
+        ),
         ("idle/flame", "training", {}, "torch_tb_profiler.analyses.schedule.segments.idle_segments.0.None"),
     ],
 )

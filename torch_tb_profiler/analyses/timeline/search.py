@@ -10,6 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.tracks.events import drawable_mask
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.tracks import tracks, tracks_of
+from torch_tb_profiler.base.arrays import build_text_array
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kernels.families import family_mask
@@ -74,17 +75,14 @@ def _family_matches(trace: Trace, query: str) -> Bool:
 
 def _origin_matches(trace: Trace, query: str, regex: bool) -> Bool:
     """Return which device work, or call of a compiled kernel, comes from a module or a line, bool[n]."""
-    import pyarrow as pa
-
     kind, _, wanted = query.partition(":")
     found = origins(trace)
     if kind == "module":
         codes, texts = found.modules, ["/".join(path) for path in found.tables["modules"]]
     else:
         codes, texts = found.lines, ["\n".join(lines) for lines in found.tables["lines"]]
-    names = pa.array([text.encode("utf-8", "replace").decode() for text in texts], pa.large_string())
     match = np.zeros(len(trace), np.bool_)
-    match[found.rows] = _matching_names(names, wanted.strip(), regex)[codes]
+    match[found.rows] = _matching_names(build_text_array(texts, "replace"), wanted.strip(), regex)[codes]
     return match
 
 
@@ -109,24 +107,21 @@ def _matching_names(names: pa.Array, query: str, regex: bool) -> Bool:
         mask = match(names, query, ignore_case=True)
     except pa.ArrowInvalid as error:
         raise UsageError(f"the regular expression {query!r} is not valid", hint=str(error)) from error
-    return np.append(mask.to_numpy(zero_copy_only=False).astype(np.bool_), False)
+    # `to_numpy` would import pandas where it is installed.
+    bits = np.unpackbits(np.frombuffer(mask.buffers()[1], np.uint8), count=len(mask), bitorder="little")
+    return np.append(bits.view(np.bool_), False)
 
 
 @derived
 def _name_array(trace: Trace) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.array([text.encode("utf-8", "replace").decode() for text in trace.strings], pa.large_string())
+    return build_text_array(trace.strings, "replace")
 
 
 @derived
 def _short_name_array(trace: Trace) -> pa.Array:
     """Return the short names of kernels by name code, "" for all other names."""
-    import pyarrow as pa
-
     short = short_kernel_names(trace)
-    texts = [short.get(text, "").encode("utf-8", "replace").decode() for text in trace.strings]
-    return pa.array(texts, pa.large_string())
+    return build_text_array([short.get(text, "") for text in trace.strings], "replace")
 
 
 def adjacent_hits(trace: Trace, hits: SearchHits, time: int, row: int) -> tuple[int | None, int | None]:

@@ -17,8 +17,9 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import derived, prepared
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import build_call_tree, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
@@ -113,6 +114,8 @@ class Origins(msgspec.Struct, frozen=True):
 
 
 _COLUMNS = ("operator", "modules", "lines", "shapes", "nodes", "region", "compile_id", "reason")
+_LISTS = ("modules", "lines", "nodes")
+"""Columns whose values are tuples of texts."""
 
 
 class _OriginColumns:
@@ -157,9 +160,47 @@ def origin_positions(trace: Trace) -> Int32:
     return positions
 
 
+class _StoredOrigins(msgspec.Struct, frozen=True):
+    """Origins as they are stored: the codes of a column as numbers of as few bytes as they fit in.
+
+    A table of `Origins` is in `texts` or, where its values are lists, in `lists`.
+    """
+
+    rows: Int32
+    is_device: Bool
+    codes: dict[str, npt.NDArray[Any]]
+    texts: dict[str, list[str]]
+    lists: dict[str, list[tuple[str, ...]]]
+
+
 @derived
 def origins(trace: Trace) -> Origins:
     """Return the origin of every device event, and of every call of a compiled kernel on the host."""
+    found = _stored_origins(trace)
+    codes = {name: column.astype(np.int32) for name, column in found.codes.items()}
+    return Origins(found.rows, found.is_device, **codes, tables={**found.texts, **found.lists})
+
+
+@prepared
+def _stored_origins(trace: Trace) -> _StoredOrigins:
+    found = _find_origins(trace)
+    codes: dict[str, Int32] = {name: getattr(found, name) for name in ("how", *_COLUMNS, "backward")}
+    return _StoredOrigins(
+        found.rows,
+        found.is_device,
+        codes={name: column.astype(_smallest_type(column)) for name, column in codes.items()},
+        texts={name: values for name, values in found.tables.items() if name not in _LISTS},
+        lists={name: found.tables[name] for name in _LISTS},
+    )
+
+
+def _smallest_type(codes: Int32) -> type[np.signedinteger[Any]]:
+    """Return the smallest type of numbers that holds these codes and NO_CODE."""
+    largest = int(codes.max(initial=NO_CODE))
+    return np.int8 if largest < 2**7 else np.int16 if largest < 2**15 else np.int32
+
+
+def _find_origins(trace: Trace) -> Origins:
     links = device_links(trace)
     calls = compiled.compiled_calls(trace)
     count = len(links.rows)
