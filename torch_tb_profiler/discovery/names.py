@@ -54,6 +54,7 @@ _NODE = lazy_regex(r"^(?:node|merged_trace)\d*$", re.IGNORECASE)
 _MERGED = lazy_regex(r"^(?:(?:node|merged_trace)\d*|merged-.+)$", re.IGNORECASE)
 RANK_FOLDER = lazy_regex(r"^rank[-_]?\d+$", re.IGNORECASE)
 SPAN_FOLDER = lazy_regex(r"^(?:iteration|iter|step)[-_]?(\d+)$", re.IGNORECASE)
+_ASCEND_END = "_ascend_pt/"
 _ASCEND_FOLDER = r"(?:(?P<run>.+)/)?(?P<worker>[^/]+)_(?P<stamp>\d{14,20})_ascend_pt"
 _ASCEND_TRACE = lazy_regex(rf"^(?P<folder>{_ASCEND_FOLDER})/ASCEND_PROFILER_OUTPUT/trace_view\.json(?:\.gz)?$")
 _ASCEND_INFO = lazy_regex(rf"^(?P<folder>{_ASCEND_FOLDER})/profiler_info_(?P<rank>\d{{1,9}})\.json$")
@@ -112,7 +113,7 @@ def is_merged_file_name(worker: str) -> bool:
 
 def rank_in_name(text: str) -> int | None:
     """Return the rank that a name contains (`rank3`, `rank_3`, `x-rank-3-y`), or None."""
-    match = _RANK.search(text)
+    match = _RANK.search(text) if "rank" in text.lower() else None
     return int(match.group(1)) if match and len(match.group(1)) < 10 else None
 
 
@@ -158,12 +159,12 @@ class AscendFolders:
     """Ascend's trace folders among some paths: one per process and recording; a file in it names the rank."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        matches = [match for path in paths if (match := _ASCEND_INFO.match(path))]
+        matches = [match for path in paths if _ASCEND_END in path and (match := _ASCEND_INFO.match(path))]
         self._ranks = {match["folder"]: int(match["rank"]) for match in matches}
 
     def place(self, path: str) -> AscendPlace | None:
         """Return what the folders around a trace say, or None for any other file."""
-        match = _ASCEND_TRACE.match(path)
+        match = _ASCEND_TRACE.match(path) if _ASCEND_END in path else None
         if match is None:
             return None
         rank = self._ranks.get(match["folder"])

@@ -226,6 +226,9 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], IterationLabel | 
     (lazy_regex(r"forward_(?:cudagraph|eager)"), _lmdeploy),
 )
 
+_BEGINNINGS = ("execute_", "step[", "eager_", "prefill[", "decode[", "[Executor] ", "forward_")
+"""What labels begin with; for other names, most of them, no expression is compiled."""
+
 _LABEL_LIKE = lazy_regex(
     r"execute_(?:\d|context|new|cached|gen)|step\[|(?:eager_)?(?:prefill|decode)\[|"
     r"\[Executor\] _forward_step"
@@ -235,7 +238,7 @@ _NO_ITERATION = lazy_regex(r"execute_diffusion_")
 
 def parse_label(name: str) -> IterationLabel | None:
     """Return what an annotation says of its iteration, or None if it labels none."""
-    if len(name) > MAX_LABEL_LENGTH:
+    if len(name) > MAX_LABEL_LENGTH or not name.startswith(_BEGINNINGS):
         return None
     for pattern, read in _FORMS:
         if match := pattern.fullmatch(name):
@@ -245,7 +248,11 @@ def parse_label(name: str) -> IterationLabel | None:
 
 def is_unknown_label(name: str) -> bool:
     """Return whether a name reads like the label of an iteration but has no known form."""
-    if _LABEL_LIKE.match(name) is None or _NO_ITERATION.match(name) is not None:
+    if (
+        not name.startswith(_BEGINNINGS)
+        or _LABEL_LIKE.match(name) is None
+        or _NO_ITERATION.match(name) is not None
+    ):
         return False
     return parse_label(name) is None
 
