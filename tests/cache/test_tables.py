@@ -89,6 +89,45 @@ def test_any_cut_or_changed_byte_is_an_error(tmp_path: Path) -> None:
     assert loaded is not None and loaded.names == ("a", "é")
 
 
+def test_tables_in_one_file_are_read_one_by_one(tmp_path: Path) -> None:
+    cache = Cache(str(tmp_path), 1 << 20)
+    assert cache.save_tables("key", {"a": table(), "n": 7, "times": np.arange(5)})
+    assert cache.save_table("key", "later", 8)
+    loaded = cache.load_table("key", "a", lambda: SampleTable)
+    assert loaded is not None and loaded.names == ("a", "é")
+    assert [cache.load_table("key", name, lambda: int) for name in ("n", "later", "absent")] == [7, 8, None]
+    times = cache.load_table("key", "times", lambda: Int64)
+    assert times is not None and times.tolist() == [0, 1, 2, 3, 4]
+    assert times.ctypes.data % 64 == 0
+
+
+def test_any_cut_or_changed_byte_of_tables_in_one_file_is_an_error(tmp_path: Path) -> None:
+    cache = Cache(str(tmp_path), 1 << 20)
+    assert cache.save_tables("key", {"a": 5, "b": (1, 2)})
+    (path,) = tmp_path.glob("*.tables")
+    content = path.read_bytes()
+
+    def read() -> list[object]:
+        return [cache.load_table("key", "a", lambda: int), cache.load_table("key", "b", lambda: tuple[int, int])]
+
+    assert read() == [5, (1, 2)]
+    unnoticed = 0
+    for at in range(len(content)):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 64]) + content[at + 1 :])
+        found = read()
+        if found == [5, (1, 2)]:
+            assert content[at] == 0  # between tables
+            unnoticed += 1
+        else:
+            assert not path.exists() and None in found and {*found} <= {None, 5, (1, 2)}
+        path.write_bytes(content[:at])
+        assert read() == [None, None]
+    assert 0 < unnoticed < 2 * 64
+    (tmp_path / "other.tables").write_bytes(content)
+    assert cache.load_table("other", "a", lambda: int) is None
+    assert not (tmp_path / "other.tables").exists()
+
+
 def test_an_entry_in_the_place_of_another_is_refused(tmp_path: Path) -> None:
     """Two tables of a trace have the same type, and two traces the same tables: only the name tells them apart."""
     cache = Cache(str(tmp_path), 1 << 20)

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 logger = logging.getLogger(__name__)
 
@@ -16,6 +17,14 @@ MIN_STALE_SECONDS = 3600.0
 
 EVICTIONS_PER_LIMIT = 64
 """The folder is checked for eviction each time that it has grown by its limit divided by this."""
+
+
+_BUFFER_BYTES = 1 << 16
+"""Bytes that are written at once: most files have fewer."""
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 class AbsentError(OSError):
@@ -30,23 +39,22 @@ class BoundedFolder:
         self._max_bytes = max_bytes
         self._grown_bytes = max_bytes  # since the last check; unknown at first, so the first save checks
 
-    def save(self, name: str, write: Callable[[str], None]) -> bool:
-        """Let `write(path)` create a temporary file, then rename it to `name`.
+    def save(self, name: str, write: Callable[[BinaryIO], None]) -> bool:
+        """Let `write(file)` fill a temporary file, then rename it to `name`.
 
         Return False if it can't be stored (disk full, no permission, larger than the limit), which is no error.
         """
         temporary = None
+        path = f"{self.path}{os.sep}.{os.urandom(8).hex()}{_PART}"
         try:
-            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path = str(self.path / f".{os.urandom(8).hex()}{_PART}")
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            temporary = path
-            write(temporary)
-            size = os.path.getsize(temporary)
+            with self._create(path) as file:
+                temporary = path
+                write(file)
+            size = os.path.getsize(path)
             if size > self._max_bytes:
                 self.remove(Path(temporary))
                 return False
-            os.replace(temporary, self.path / name)
+            os.replace(temporary, f"{self.path}{os.sep}{name}")
         except OSError as error:
             if temporary is not None:
                 self.remove(Path(temporary))
@@ -57,6 +65,14 @@ class BoundedFolder:
         if self._grown_bytes > self._max_bytes // EVICTIONS_PER_LIMIT:
             self._evict()
         return True
+
+    def _create(self, path: str) -> BinaryIO:
+        """Create a file in the folder that only the user may read, and the folder if it isn't there."""
+        try:
+            return open(path, "xb", _BUFFER_BYTES, opener=_open_private)
+        except FileNotFoundError:
+            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            return open(path, "xb", _BUFFER_BYTES, opener=_open_private)
 
     def touch(self, path: Path) -> None:
         """Mark a file as used now."""

@@ -9,6 +9,7 @@ Columns begin at multiples of 64 bytes.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -50,6 +51,16 @@ def write_table(table: object, sink: Sink) -> None:
         sink.write(bytes(-end % _ALIGNMENT))
         sink.write(column.data.cast("B") if column.size else b"")
         end += -end % _ALIGNMENT + column.nbytes
+
+
+def write_index(places: Mapping[str, tuple[int, int]], sink: Sink) -> None:
+    """Write where in a file each of its tables begins, and its length, by name; OSError if that fails."""
+    sink.write(msgspec.msgpack.encode(places))
+
+
+def read_index(content: bytes) -> dict[str, tuple[int, int]]:
+    """Return the (begin, length) of each table of a file by name; ValueError if it holds something else."""
+    return msgspec.msgpack.decode(content, type=dict[str, tuple[int, int]])
 
 
 def read_table(content: Any, type_: Any) -> Any:

@@ -44,7 +44,7 @@ from torch_tb_profiler.session.cache.entries import (
 )
 from torch_tb_profiler.session.cache.packed import pack
 from torch_tb_profiler.session.cache.similarity import sketch_names
-from torch_tb_profiler.session.cache.tables import save_columns, use_table_cache
+from torch_tb_profiler.session.cache.tables import save_columns, save_tables_at_end, use_table_cache
 from torch_tb_profiler.storage import FileId, Location, open_location
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views import all_tabs, all_views, find_tab, find_view
@@ -364,8 +364,8 @@ def _load(
     report(("analyzing", size, size, len(trace)))
     with ThreadPoolExecutor(1, thread_name_prefix="profiler-save") as saver:
         saved = _submit(saver, cache.save_trace, key, trace)  # writing leaves the other core to the analyses
-        use_table_cache(trace, cache, key)
-        summary, results, reduced = analyze(trace, reduces=not request.alone)
+        with save_tables_at_end(trace, cache, key):
+            summary, results, reduced = analyze(trace, reduces=not request.alone)
         report(("saving", size, size, len(trace)))
         cached = saved.result()
     cached = cached and all(cache.save_json(key, name, result) for name, result in results.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -85,13 +85,18 @@ def answers(runs: Path, cache: Path | None, asks: Sequence[Ask] = FEW) -> Answer
 def writes(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Count how often each table is written, as it is after it was derived."""
     counts: Counter[str] = Counter()
-    write = Cache.save_table
+    write, write_all = Cache.save_table, Cache.save_tables
 
     def count(self: Cache, key: str, name: str, table: object) -> bool:
         counts[name] += 1
         return write(self, key, name, table)
 
+    def count_all(self: Cache, key: str, tables: Mapping[str, object]) -> bool:
+        counts.update([*tables])
+        return write_all(self, key, tables)
+
     monkeypatch.setattr(Cache, "save_table", count)
+    monkeypatch.setattr(Cache, "save_tables", count_all)
     return counts
 
 
@@ -171,18 +176,37 @@ def test_damaged_tables_and_those_of_another_type_are_derived_again(
     assert caplog.text.count("is damaged") == writes.total() > len(files) / 2
 
 
+def test_damaged_tables_in_one_file_are_derived_again(
+    runs: Path, tmp_path: Path, writes: Counter[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    derived = answers(runs, tmp_path)
+    (file,) = tmp_path.glob("*.tables")
+    written = {*writes}
+    content = bytearray(file.read_bytes())
+    content[-20] ^= 1
+    file.write_bytes(content)
+    writes.clear()
+    assert answers(runs, tmp_path) == derived
+    assert caplog.text.count("is damaged") == 1
+    assert {"torch_tb_profiler.model.steps.steps", "torch_tb_profiler.model.kinds.event_kinds"} <= writes.keys()
+    assert writes.keys() <= written
+    writes.clear()
+    assert answers(runs, tmp_path) == derived
+    assert not writes and not file.exists()
+
+
 def test_a_full_disk_costs_only_time(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def write(table: object, sink: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(tables, "write_table", write)
     assert answers(runs, tmp_path) == answers(runs, None)
-    assert not list(tmp_path.glob("*.table"))
+    assert not list(tmp_path.glob("*.table*"))
 
 
 def test_two_processes_may_write_at_once(runs: Path, tmp_path: Path) -> None:
     derived = answers(runs, tmp_path)
-    for table in tmp_path.glob("*.table"):
+    for table in tmp_path.glob("*.table*"):
         table.unlink()
     with ThreadPoolExecutor(2) as pool:
         both = list(pool.map(lambda _: answers(runs, tmp_path), range(2)))
@@ -316,4 +340,4 @@ def test_functions_in_c_answer_what_is_asked_of_large_traces_in_any_process(
 def test_small_traces_keep_no_tables(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "MIN_EVENTS", 10_000_000)
     answers(runs, tmp_path)
-    assert not list(tmp_path.glob("*.table"))
+    assert not list(tmp_path.glob("*.table*"))

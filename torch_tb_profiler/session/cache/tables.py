@@ -6,7 +6,8 @@ faster than read; a cache that is shared over a network holds none, as it would 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -36,6 +37,32 @@ class CachedTables(msgspec.Struct, frozen=True):
         self.cache.save_table(self.key, result_name(name, self.part), table)
 
 
+class CollectedTables(msgspec.Struct, frozen=True):
+    """The tables that are derived while a trace is analyzed, before any of them is cached."""
+
+    tables: dict[str, object]
+    prepares: bool = False
+
+    def load(self, name: str, type_of: Callable[[], Any]) -> None:
+        return None
+
+    def save(self, name: str, table: object) -> None:
+        self.tables[name] = table
+
+
+@contextmanager
+def save_tables_at_end(trace: Trace, cache: Cache, key: str) -> Iterator[None]:
+    """Cache the `stored` tables that are derived inside the `with` block at its end, and later ones at once."""
+    if not _caches_tables(trace, cache):
+        yield
+        return
+    collected = CollectedTables({})
+    trace._memo.store = collected
+    yield
+    trace._memo.store = CachedTables(cache, key, None)
+    cache.save_tables(key, collected.tables)
+
+
 def use_table_cache(
     trace: Trace, cache: Cache, key: str, part: int | None = None, *, prepares: bool = False
 ) -> None:
@@ -43,8 +70,12 @@ def use_table_cache(
 
     prepares  the `prepared` ones are written, too
     """
-    if cache.enabled and not cache.shared and len(trace) >= MIN_EVENTS:
+    if _caches_tables(trace, cache):
         trace._memo.store = CachedTables(cache, key, part, prepares)
+
+
+def _caches_tables(trace: Trace, cache: Cache) -> bool:
+    return cache.enabled and not cache.shared and len(trace) >= MIN_EVENTS
 
 
 def save_columns(trace: Trace, view: TraceView[Any, Any], part: int | None, cache: Cache, key: str) -> None:
