@@ -164,6 +164,12 @@ def test_flame_frames_record_when_they_are_first_called() -> None:
         assert {name: first[name] for name in expected} == expected, time
 
 
+def test_an_operator_without_a_name_has_a_frame_in_its_module() -> None:
+    nameless = {"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 22, "dur": 1}
+    found = frames(draw(TRAINING, nameless), "host")
+    assert found[""] == ("Linear_0", 1) and found["aten::view"] == ("Net_0", 10)
+
+
 def test_flame_graph_of_device_time() -> None:
     assert frames(draw(TRAINING), "device") == {
         "Net_0": (None, 117),

@@ -9,14 +9,12 @@ import numpy as np
 
 from torch_tb_profiler.analyses.modules.times import (
     NEVER_CALLED,
+    ModuleOperators,
     first_calls,
+    module_operators,
     module_times,
-    operator_call_tree,
-    operator_times,
-    owning_operators,
     subtree_sums,
 )
-from torch_tb_profiler.model.calls.calltree import CallTree
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import event_lengths
 from torch_tb_profiler.model.modules import Modules
@@ -49,11 +47,12 @@ class FlameFrames(msgspec.Struct, frozen=True):
 
 def build_module_flame(trace: Trace, model: Modules, time: Literal["host", "device"]) -> FlameFrames:
     """Build the frames of all places with time; no time is in two of them, so that widths add up."""
-    times = module_times(trace, model)
-    tree = operator_call_tree(trace, model)
-    rows, values = (
-        operator_times(trace, model, tree) if time == "host" else _operator_device_times(trace, model, tree)
-    )
+    operators = module_operators(trace, model)
+    times = module_times(trace, model, operators)
+    if time == "host":
+        rows, values = operators.rows, operators.host_ns
+    else:
+        rows, values = _operator_device_times(trace, model, operators)
     backward = times.backward_host_self if time == "host" else times.backward_self
     forward = times.host_self + times.operators_time if time == "host" else times.forward_self
     builder, start, first = _FlameBuilder(), trace.events.start, first_calls(trace, model)
@@ -64,15 +63,16 @@ def build_module_flame(trace: Trace, model: Modules, time: Literal["host", "devi
             above = position[int(model.parent[code])]
             event = int(times.event[code])
             position[code] = builder.add(model.names[code], "module", above, total[code], code, event, first[code])
-    keys = np.stack([model.code[rows], trace.events.name[rows]], axis=1)
-    distinct, which = np.unique(keys, axis=0, return_inverse=True)
-    which = which.reshape(-1)
+    names = len(trace.strings) + 1  # with none
+    keys = model.code[rows].astype(np.int64) * names + trace.events.name[rows] + 1
+    distinct, which = np.unique(keys, return_inverse=True)
     sums, longest = _sums_and_longest(which, rows, values, len(distinct))
     starts = _min_per_group(which, start[rows], len(distinct))
     columns = (sums.tolist(), longest.tolist(), starts.tolist())
-    for (code, text), value, event, first_start in zip(distinct.tolist(), *columns, strict=True):
+    for key, value, event, first_start in zip(distinct.tolist(), *columns, strict=True):
         if value > 0:
-            name = trace.strings[text] if text >= 0 else ""
+            code, text = divmod(key, names)
+            name = trace.strings[text - 1] if text > 0 else ""
             builder.add(name, "operator", position[code], value, code, event, first_start)
     if time == "device":
         for operator in _replayed_operators(trace, model):
@@ -138,12 +138,11 @@ def _replayed_operators(trace: Trace, model: Modules) -> list[_ReplayedOperator]
     ]
 
 
-def _operator_device_times(trace: Trace, model: Modules, tree: CallTree) -> tuple[Int32, Int64]:
+def _operator_device_times(trace: Trace, model: Modules, operators: ModuleOperators) -> tuple[Int32, Int64]:
     """Return direct operators and the device time launched in them, forward."""
-    owner = owning_operators(trace, model, tree)
     links = device_links(trace)
     durations = event_lengths(trace, links.rows)
-    operator = np.where(links.operator >= 0, owner[links.operator], NO_CODE)
+    operator = np.where(links.operator >= 0, operators.owner[links.operator], NO_CODE)
     mask = (operator >= 0) & ~model.backward[links.rows] & (model.code[links.rows] >= 0)
     mask[mask] = model.code[operator[mask]] == model.code[links.rows[mask]]
     rows, which = np.unique(operator[mask], return_inverse=True)

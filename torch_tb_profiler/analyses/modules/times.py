@@ -110,8 +110,9 @@ class ClassTimes(msgspec.Struct, frozen=True):
         return self.forward + self.backward
 
 
-def module_times(trace: Trace, model: Modules) -> ModuleTimes:
-    """Compute the times of all places."""
+def module_times(trace: Trace, model: Modules, operators: ModuleOperators | None = None) -> ModuleTimes:
+    """Compute the times of all places; `operators` are those of the same places, if they are known."""
+    found = module_operators(trace, model) if operators is None else operators
     count = len(model.names)
     durations = event_ends(trace) - trace.events.start
 
@@ -119,24 +120,22 @@ def module_times(trace: Trace, model: Modules) -> ModuleTimes:
         return _sums(model.code[rows], times, count)
 
     nested = _nested_time(trace, model, durations)
-    tree = operator_call_tree(trace, model)
-    direct = direct_operators(trace, model, tree)
-    operators_time = per_place(*operator_times(trace, model, tree))
+    operators_time = per_place(found.rows, found.host_ns)
     calls = np.bincount(model.code[model.calls], minlength=count)
     call_time = per_place(model.calls, durations[model.calls])
     host_self = call_time - per_place(model.calls, nested[model.calls]) - operators_time
     backward_self = per_place(model.tasks, (durations - nested)[model.tasks])
     links = device_links(trace)
     rows, unlinked = links.rows, ((links.launch < 0) & (links.operator < 0)) | replayed_mask(trace)
-    operators = np.bincount(model.code[direct], minlength=count)
+    direct = np.bincount(model.code[found.direct], minlength=count)
     tasks = np.bincount(model.code[model.tasks], minlength=count)
     placed, backward = model.code[rows] >= 0, model.backward[rows]
     forward_device = per_place(rows[placed & ~backward], durations[rows[placed & ~backward]])
     backward_device = per_place(rows[placed & backward], durations[rows[placed & backward]])
     return ModuleTimes(
-        on_host=subtree_sums(calls + operators + tasks, model.parent) > 0,
+        on_host=subtree_sums(calls + direct + tasks, model.parent) > 0,
         calls=calls,
-        operators=operators,
+        operators=direct,
         operators_time=operators_time,
         host_total=np.where(calls > 0, call_time, subtree_sums(operators_time, model.parent)),
         host_self=np.where(calls > 0, host_self, 0),
@@ -147,7 +146,7 @@ def module_times(trace: Trace, model: Modules) -> ModuleTimes:
         backward_total=subtree_sums(backward_device, model.parent),
         backward_self=backward_device,
         event=_events_to_show(
-            model, _longest(np.concatenate([direct, model.calls]), model, durations), rows, durations
+            model, _longest(np.concatenate([found.direct, model.calls]), model, durations), rows, durations
         ),
         outside=_device_work(rows[~placed & ~unlinked], durations),
         unlinked=_device_work(rows[~placed & unlinked], durations),
@@ -227,51 +226,55 @@ def call_order(trace: Trace, model: Modules) -> list[int]:
     return order
 
 
-def operator_call_tree(trace: Trace, model: Modules) -> CallTree:
-    """Nest forward operators of modules, module calls and backward tasks among themselves.
+class ModuleOperators(msgspec.Struct, frozen=True):
+    """The forward operators of places. One that no other operator of the same call encloses is direct.
+
+    tree     calls among operators, module calls and backward tasks
+    direct   int32[k]  rows of the direct operators, ascending
+    owner    int32[n]  the direct operator that each forward operator of a place is or is in, else NO_CODE
+    rows     int32[j]  the direct operators with time of their own: another event has that of those on side lanes
+    host_ns  int64[j]  their host time, without calls and direct operators of others inside them
+    """
+
+    tree: CallTree
+    direct: Int32
+    owner: Int32
+    rows: Int32
+    host_ns: Int64
+
+
+def module_operators(trace: Trace, model: Modules) -> ModuleOperators:
+    """Find the operators of all places.
 
     Other events (Python frames, annotations) may overlap an operator without nesting, so they are left out.
     """
     rows = rows_of_kind(trace, Kind.CPU_OP)
     rows = rows[(model.code[rows] >= 0) & ~model.backward[rows]]
-    return build_call_tree(trace, np.sort(np.concatenate([rows, model.nesting.rows])))
-
-
-def direct_operators(trace: Trace, model: Modules, tree: CallTree) -> Int32:
-    """Return the forward operators of all places that no other operator of the same call encloses, int32[k]."""
-    is_marker = _marker_mask(trace, model)
-    rows = np.sort(tree.rows[~is_marker[tree.rows]])
-    above = tree.parent[rows]
-    direct: Int32 = rows[(above < 0) | is_marker[above] | (model.code[above] != model.code[rows])]
-    return direct
-
-
-def operator_times(trace: Trace, model: Modules, tree: CallTree) -> tuple[Int32, Int64]:
-    """Return direct operators and their host time, ns, without calls and direct operators of others inside them.
-
-    Those of side lanes are left out, because another event already has their time.
-    """
-    owner = owning_operators(trace, model, tree)
-    durations = event_ends(trace) - trace.events.start
-    rows = np.flatnonzero(owner == np.arange(len(trace))).astype(np.int32)
-    inside = np.concatenate([model.nesting.rows, rows])
+    tree = build_call_tree(trace, np.sort(np.concatenate([rows, model.nesting.rows])))
+    is_marker = np.zeros(len(trace), np.bool_)
+    is_marker[model.nesting.rows] = True
+    operators = np.sort(tree.rows[~is_marker[tree.rows]])
+    above = tree.parent[operators]
+    is_direct = (above < 0) | is_marker[above] | (model.code[above] != model.code[operators])
+    direct = operators[is_direct]
+    owner = _owners(trace, tree, direct, operators[~is_direct])
+    inside = np.concatenate([model.nesting.rows, direct])
     around = tree.parent[inside]
-    in_operator = (around >= 0) & ~_marker_mask(trace, model)[around]
-    self_times = durations.copy()
-    np.subtract.at(self_times, owner[around[in_operator]], durations[inside[in_operator]])
-    rows = rows[tree.lane[rows] == 0]
-    return rows, self_times[rows]
+    in_operator = (around >= 0) & ~is_marker[around]
+    host_ns = np.zeros(len(trace), np.int64)
+    host_ns[direct] = event_lengths(trace, direct)
+    np.subtract.at(host_ns, owner[around[in_operator]], event_lengths(trace, inside[in_operator]))
+    timed = direct[tree.lane[direct] == 0]
+    return ModuleOperators(tree, direct, owner, timed, host_ns[timed])
 
 
-def owning_operators(trace: Trace, model: Modules, tree: CallTree) -> Int32:
-    """Return the direct operator that each forward operator of a place is or is in, int32[n], else NO_CODE."""
+def _owners(trace: Trace, tree: CallTree, direct: Int32, others: Int32) -> Int32:
+    """Return the direct operator that each operator is or is in, int32[n], NO_CODE for all else."""
     owner = np.full(len(trace), NO_CODE, np.int32)
-    direct = direct_operators(trace, model, tree)
     owner[direct] = direct
-    rows = tree.rows[owner[tree.rows] < 0]
-    rows = rows[~_marker_mask(trace, model)[rows]]
-    for depth in range(1, int(tree.depth[rows].max(initial=0)) + 1):
-        members = rows[tree.depth[rows] == depth]
+    depth = tree.depth[others]
+    for level in range(1, int(depth.max(initial=0)) + 1):
+        members = others[depth == level]
         owner[members] = owner[tree.parent[members]]
     return owner
 
@@ -301,13 +304,6 @@ def _nested_time(trace: Trace, model: Modules, durations: Int64) -> Int64:
     rows = model.nesting.rows
     parent = model.nesting.parent[rows]
     return _sums(parent[parent >= 0], durations[rows[parent >= 0]], len(trace))
-
-
-def _marker_mask(trace: Trace, model: Modules) -> Bool:
-    """Return a mask of module calls and backward tasks, bool[n]."""
-    mask = np.zeros(len(trace), np.bool_)
-    mask[model.nesting.rows] = True
-    return mask
 
 
 def _longest(rows: Int32, model: Modules, durations: Int64) -> Int64:
