@@ -1,4 +1,5 @@
 // Filters that tables of several views share.
+import { useStepWords } from '../../state/steps';
 import { Select } from '../../widgets/inputs/Select';
 
 /** Return options for all of these names, and for each of them. */
@@ -12,10 +13,13 @@ interface Props {
   onChange: (value: string) => void;
 }
 
-/** The step that rows are of, if there are several. */
+/** The step that rows are of, if there are several; the iteration in the trace of a serving engine. */
 export function StepFilter({ steps, value = '', onChange }: Props & { steps: readonly string[] }) {
+  const say = useStepWords();
   return (
-    steps.length > 1 && <Select label="Step" value={value} options={withAll(steps)} onChange={onChange} />
+    steps.length > 1 && (
+      <Select label={say('Step')} value={value} options={withAll(steps)} onChange={onChange} />
+    )
   );
 }
 

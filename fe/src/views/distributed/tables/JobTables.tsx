@@ -1,6 +1,7 @@
 import { useCallback } from 'react';
 import type { DistributedPayload, Selectors } from '../../../api/types';
 import { useSelection } from '../../../state/selection';
+import { useStepWords } from '../../../state/steps';
 import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
 import { Choice } from '../../../widgets/inputs/Choice';
@@ -104,6 +105,7 @@ type FiltersProps = Pick<Props, 'payload' | 'setParams'> & { params: Record<stri
 
 /** Which collectives the table shows. */
 function Filters({ payload, params, setParams }: FiltersProps) {
+  const say = useStepWords();
   const late = payload.ranks.find(row => row.worker === params.late);
   return (
     <>
@@ -116,7 +118,7 @@ function Filters({ payload, params, setParams }: FiltersProps) {
         />
       )}
       <Select
-        label="Step"
+        label={say('Step')}
         value={params.step ?? ''}
         options={[['', 'all'], ...payload.steps.map(step => [step, step] as const)]}
         onChange={step => setParams({ step })}
