@@ -383,7 +383,7 @@ def _half_the_cost(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _devices_are_slower(monkeypatch: pytest.MonkeyPatch) -> None:
     """Say of whoever computes longer that its device is slower."""
-    monkeypatch.setattr(causes, "_kernel_speed", lambda job, member: causes._KernelSpeed(1.5, True))
+    monkeypatch.setattr(causes, "_compare_kernel_speed", lambda job, member: causes._KernelSpeed(1.5, True))
 
 
 def _rows_swap_waiting_and_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -426,8 +426,8 @@ def _advice_gains_half(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _peaks_are_of_half_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = peaks._entry_rates
-    monkeypatch.setattr(peaks, "_entry_rates", lambda entry, share, how: original(entry, share / 2, how))
+    original = peaks._build_entry_rates
+    monkeypatch.setattr(peaks, "_build_entry_rates", lambda entry, share, how: original(entry, share / 2, how))
 
 
 def _before_is_after(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -217,12 +217,12 @@ def unlinked_device_work(trace: Trace, filters: OperatorFilter) -> UnlinkedDevic
     Sum of device self over the operators + this = sum of the kernel, memcpy and memset events. A filter by
     thread looks at the launching call; work without a launch is on no thread and in no phase but forward.
     """
-    rows = _filtered_work(trace, operators(trace).owner[device_links(trace).rows] < 0, filters)
+    rows = _filter_work(trace, operators(trace).owner[device_links(trace).rows] < 0, filters)
     starts, ends = event_spans(trace, rows)
     return UnlinkedDeviceWork(len(rows), int((ends - starts).sum()))
 
 
-def _filtered_work(trace: Trace, wanted: Bool, filters: OperatorFilter) -> Int32:
+def _filter_work(trace: Trace, wanted: Bool, filters: OperatorFilter) -> Int32:
     """Return the rows of the `wanted` ones of all device work that pass the filters."""
     work = device_links(trace)
     rows, launch = work.rows[wanted], work.launch[wanted]
@@ -246,7 +246,7 @@ def replayed_operator_times(trace: Trace, filters: OperatorFilter) -> list[Origi
     """
     if not replayed_mask(trace).any():
         return []
-    rows = _filtered_work(trace, replayed_mask(trace), msgspec.structs.replace(filters, phase=""))
+    rows = _filter_work(trace, replayed_mask(trace), msgspec.structs.replace(filters, phase=""))
     if filters.phase:
         check_phase(filters.phase)
         is_backward = origins(trace).backward[origin_positions(trace)[rows]] == 1
@@ -296,7 +296,7 @@ def operator_sums(table: OperatorTable) -> OperatorSums:
     calls, groups = table.operators, table.groups
     device_self, device_total = table.sums(calls.device_self), table.sums(calls.device_total)
     return OperatorSums(
-        event=_longest_calls(table),
+        event=_find_longest_calls(table),
         calls=groups.counts,
         host_self=table.sums(calls.host_self),
         host_total=table.sums(calls.host_total),
@@ -310,7 +310,7 @@ def operator_sums(table: OperatorTable) -> OperatorSums:
     )
 
 
-def _longest_calls(table: OperatorTable) -> Int32:
+def _find_longest_calls(table: OperatorTable) -> Int32:
     """Return the longest call of each group, int32[g], the first of equally long ones."""
     calls, which = table.operators, table.groups.which
     host, device = calls.host_total[table.calls], calls.device_total[table.calls]

@@ -104,13 +104,13 @@ def coverage(trace: Trace) -> OriginCoverage:
         how_ns={name: time_of(how == code) for code, name in enumerate(ORIGIN_SOURCES) if (how == code).any()},
         lost=by_reason(np.ones(len(wanted), np.bool_)),
         untraced=by_reason(found.lines[wanted] < 0),
-        captures=_capture_uses(trace),
+        captures=_list_capture_uses(trace),
         replays=len(graph_replays(trace)),
         is_device=is_device,
     )
 
 
-def _capture_uses(trace: Trace) -> list[CaptureUse]:
+def _list_capture_uses(trace: Trace) -> list[CaptureUse]:
     """Return the captures of a trace, by source and batch size."""
     if not len(graph_replays(trace)):
         return []

@@ -100,7 +100,7 @@ def devices(trace: Trace) -> tuple[DeviceInfo, ...]:
     rows = rows_of_kind(trace, *DEVICE_KINDS)
     used = device_ids(trace)[rows]
     kind = device_kind(trace)
-    properties = _properties(trace.metadata)
+    properties = _read_properties(trace.metadata)
     return tuple(_describe(id, kind, properties.get(id)) for id in distinct_numbers(used[used != ABSENT]))
 
 
@@ -110,14 +110,14 @@ def describe_device(trace: Trace, id: int) -> DeviceInfo | None:
     A process that sees only some of a machine's devices numbers them from 0 in its allocator, while the file
     numbers them as the machine does.
     """
-    kind, properties = device_kind(trace), _properties(trace.metadata)
+    kind, properties = device_kind(trace), _read_properties(trace.metadata)
     if id in properties:
         return _describe(id, kind, properties[id])
     distinct = {_describe(id, kind, entry) for entry in properties.values()}
     return distinct.pop() if len(distinct) == 1 else None
 
 
-def _properties(metadata: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
+def _read_properties(metadata: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
     listed = metadata.get("deviceProperties") or metadata.get("computeProperties") or []
     if isinstance(listed, Mapping):
         listed = [listed]

@@ -88,7 +88,7 @@ class _Bounds(NamedTuple):
 def place_iterations(trace: Trace, recording: Trace) -> IterationPlaces | str:
     """Return where the iterations of a recording lie in a trace, or why that is unknown."""
     totals = iterations(recording).totals
-    ranges = _ranges_by_collective(trace, recording)
+    ranges = _group_ranges_by_collective(trace, recording)
     if not ranges:
         return "no range of a collective has kernels of that collective in the trace"
     if len(totals) < MIN_ITERATIONS:
@@ -99,12 +99,14 @@ def place_iterations(trace: Trace, recording: Trace) -> IterationPlaces | str:
         return "the trace has fewer kernels of a collective than the iterations have ranges"
     if any(each.others > _MAX_OTHER_KERNELS for each in ranges):
         return f"more than {_MAX_OTHER_KERNELS:,} kernels of a collective are outside the iterations"
-    fitting = [_offsets_that_fit(each, totals) for each in ranges]
+    fitting = [_find_offsets_that_fit(each, totals) for each in ranges]
     tried = list(islice(product(*fitting), _MAX_COMBINATIONS + 1))
     if len(tried) > _MAX_COMBINATIONS:
         return "the ranges fit the kernels in many ways"
     found = [
-        (offsets, bounds) for offsets in tried if _in_order(bounds := _bounds(ranges, offsets, totals), totals)
+        (offsets, bounds)
+        for offsets in tried
+        if _in_order(bounds := _compute_bounds(ranges, offsets, totals), totals)
     ]
     if not found:
         return "the kernels of the collectives don't lie in their ranges"
@@ -118,10 +120,10 @@ def place_iterations(trace: Trace, recording: Trace) -> IterationPlaces | str:
     return IterationPlaces(starts, int(half.max()) + TOLERANCE_NS, sum(len(each.begin) for each in ranges))
 
 
-def _ranges_by_collective(trace: Trace, recording: Trace) -> list[_Ranges]:
+def _group_ranges_by_collective(trace: Trace, recording: Trace) -> list[_Ranges]:
     """Return the ranges of each collective of which the trace has kernels."""
     found, ends = iterations(recording), event_ends(recording)
-    rows_of = _collective_ranges(recording)
+    rows_of = _find_collective_ranges(recording)
     kernels = np.flatnonzero(is_communication_kernel(trace))
     names = np.array([collective_from_kernel(text) for text in trace.strings] or [""], object)
     kernel_names = names[trace.events.name[kernels]]
@@ -146,7 +148,7 @@ def _ranges_by_collective(trace: Trace, recording: Trace) -> list[_Ranges]:
     return ranges
 
 
-def _collective_ranges(recording: Trace) -> dict[str, Int32]:
+def _find_collective_ranges(recording: Trace) -> dict[str, Int32]:
     """Return the rows of the ranges by collective, which their function names, else their stream."""
     rows_of: dict[str, list[Int32]] = {}
     for stream, rows in stream_ranges(recording).items():
@@ -158,14 +160,16 @@ def _collective_ranges(recording: Trace) -> dict[str, Int32]:
     return {collective: np.concatenate(parts) for collective, parts in rows_of.items()}
 
 
-def _offsets_that_fit(ranges: _Ranges, totals: Int64) -> list[int]:
+def _find_offsets_that_fit(ranges: _Ranges, totals: Int64) -> list[int]:
     """Return the numbers of the kernels that the first range may have, by this collective alone."""
     return [
-        offset for offset in range(ranges.others + 1) if _in_order(_bounds([ranges], [offset], totals), totals)
+        offset
+        for offset in range(ranges.others + 1)
+        if _in_order(_compute_bounds([ranges], [offset], totals), totals)
     ]
 
 
-def _bounds(ranges: Sequence[_Ranges], offsets: Sequence[int], totals: Int64) -> _Bounds:
+def _compute_bounds(ranges: Sequence[_Ranges], offsets: Sequence[int], totals: Int64) -> _Bounds:
     """Return the bounds where the first range of each collective has the kernel of this number."""
     bounds = _Bounds(np.full(len(totals), -_UNBOUNDED), np.full(len(totals), _UNBOUNDED))
     for each, offset in zip(ranges, offsets, strict=True):
@@ -199,7 +203,7 @@ def _fits_shifted(ranges: list[_Ranges], offsets: tuple[int, ...], totals: Int64
                 offset + sign * int((each.owner < shift).sum())
                 for each, offset in zip(ranges, offsets, strict=True)
             )
-            bounds = _bounds(ranges, moved, totals)
+            bounds = _compute_bounds(ranges, moved, totals)
             if _in_order(_Bounds(bounds.low[part], bounds.high[part]), totals[part]):
                 return True
     return False

@@ -149,7 +149,7 @@ def _place(
         end_ns = max(min(begin + int(found.totals[number]), reach), start_ns)
         slices.append(AddedSlice(ITERATION_CATEGORY, name, lane, start_ns, end_ns))
         windows.append((number, start_ns, end_ns))
-        slices += _parts(recording, parts[owner == number], shift, reach)
+        slices += _build_parts(recording, parts[owner == number], shift, reach)
     rows_of_iterations = found.row[[number for number, _ in moves]]
     joined = add_slices(trace, slices, dict(_metric_args(recording, rows_of_iterations, placed_rows)))
     return joined, PlacedIterations("", which, *zip(*windows, strict=True))
@@ -160,7 +160,7 @@ def _segment_rows(recording: Trace) -> Int32:
     return np.flatnonzero(is_segment[recording.events.category]).astype(np.int32)
 
 
-def _parts(recording: Trace, rows: Int32, shift: int, reach: int) -> Iterator[AddedSlice]:
+def _build_parts(recording: Trace, rows: Int32, shift: int, reach: int) -> Iterator[AddedSlice]:
     events, ends = recording.events, event_ends(recording)
     for row in rows.tolist():
         low, high = max(int(events.start[row]) + shift, 0), min(int(ends[row]) + shift, reach)

@@ -29,7 +29,7 @@ from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, name_mask
 _OWNER = lazy_regex(r"^\[(?P<owner>[^\]]*)\]\.?(?P<name>.*)$", re.DOTALL)
 
 
-def _marks(trace: Trace, prefix: str) -> Int32:
+def _find_marks(trace: Trace, prefix: str) -> Int32:
     """Return the rows of the host slices whose name begins with `prefix`, int32[k]."""
     named = name_mask(trace.strings, lambda text: text.startswith(prefix))
     if not named.any():
@@ -41,7 +41,9 @@ def _marks(trace: Trace, prefix: str) -> Int32:
 
 def has_lightning_marks(trace: Trace) -> bool:
     """Return whether Lightning's profiler marked a hook or a module."""
-    return len(_marks(trace, LIGHTNING_HOOK_PREFIX)) > 0 or len(_marks(trace, LIGHTNING_MODULE_PREFIX)) > 0
+    return (
+        len(_find_marks(trace, LIGHTNING_HOOK_PREFIX)) > 0 or len(_find_marks(trace, LIGHTNING_MODULE_PREFIX)) > 0
+    )
 
 
 @derived
@@ -51,12 +53,12 @@ def lightning_modules(trace: Trace) -> Modules:
     A parent that isn't recorded (a list is never called) is skipped.
     """
     places = ModulePlaces()
-    rows = _marks(trace, LIGHTNING_MODULE_PREFIX)
+    rows = _find_marks(trace, LIGHTNING_MODULE_PREFIX)
     texts = {int(code): _class_and_name(trace.strings[code]) for code in distinct(trace.events.name[rows])}
     by_name: dict[str, int] = {}
     # Shorter names come first, so that a place follows those around it.
     for kind, name in sorted(texts.values(), key=lambda text: (text[1].count("."), text[1])):
-        by_name.setdefault(name, places.add(_parent(name, by_name), name, kind))
+        by_name.setdefault(name, places.add(_find_parent(name, by_name), name, kind))
     code = np.full(len(trace), NO_CODE, np.int32)
     code[rows] = [by_name[texts[int(text)][1]] for text in trace.events.name[rows]]
     return attribute_events(trace, build_call_tree(trace, rows), code, places)
@@ -68,7 +70,7 @@ def _class_and_name(text: str) -> tuple[str, str]:
     return (kind, name) if colon else ("", kind)
 
 
-def _parent(name: str, known: dict[str, int]) -> int:
+def _find_parent(name: str, known: dict[str, int]) -> int:
     while "." in name:
         name = name.rpartition(".")[0]
         if name in known:
@@ -83,7 +85,7 @@ def lightning_hooks(trace: Trace) -> Modules:
     Backward work belongs to the hook that waits for it, whatever thread it runs on.
     """
     places = ModulePlaces()
-    forest = build_call_tree(trace, _marks(trace, LIGHTNING_HOOK_PREFIX))
+    forest = build_call_tree(trace, _find_marks(trace, LIGHTNING_HOOK_PREFIX))
     code = np.full(len(trace), NO_CODE, np.int32)
     for row in forest.rows[np.argsort(forest.depth[forest.rows], kind="stable")].tolist():
         above = int(forest.parent[row])
@@ -93,7 +95,7 @@ def lightning_hooks(trace: Trace) -> Modules:
         code[row] = places.add(int(code[above]) if above != NO_CODE else NO_CODE, name, owner)
     within = innermost_enclosing(trace, forest)
     hook_code = np.where((code < 0) & (within >= 0), code[within], code)
-    waiting = innermost_enclosing(trace, forest, _waiting_threads(trace, forest.rows))
+    waiting = innermost_enclosing(trace, forest, _find_waiting_threads(trace, forest.rows))
     _follow_launches(trace, hook_code, code, waiting)
     return Modules(
         names=tuple(places.names),
@@ -109,7 +111,7 @@ def lightning_hooks(trace: Trace) -> Modules:
     )
 
 
-def _waiting_threads(trace: Trace, hooks: Int32) -> Int32:
+def _find_waiting_threads(trace: Trace, hooks: Int32) -> Int32:
     """Return the thread of every event, int32[n]; for the autograd engine's, the thread with the most hooks."""
     thread: Int32 = trace.events.thread.copy()
     if len(hooks):

@@ -67,26 +67,26 @@ def operators(trace: Trace) -> Operators:
     rows = np.sort(unmerged[operator_name_mask(trace).take(trace.events.name.take(unmerged))])
     position = np.full(len(trace) + 1, NO_CODE, np.int32)
     position[rows] = np.arange(len(rows), dtype=np.int32)
-    owner = _owners(trace, around, node_owner, position)
+    owner = _find_owners(trace, around, node_owner, position)
 
     def lengths(of: Int32) -> Int64:
         start, end = event_spans(trace, of)
         return end - start
 
     host_total = lengths(rows)
-    nested_time = _sums(len(rows), _enclosing_positions(owner, around, unmerged), lengths(unmerged))
-    api_calls = _outermost_calls(trace, tree.parent)
+    nested_time = _sums(len(rows), _find_enclosing_positions(owner, around, unmerged), lengths(unmerged))
+    api_calls = _find_outermost_calls(trace, tree.parent)
     nested_time += _sums(len(rows), owner[api_calls], lengths(api_calls))
 
     work = device_links(trace).rows
     uses = uses_tensor_cores(trace)[work]
-    launched_by, parents = owner[work], _enclosing_positions(owner, around, rows)
+    launched_by, parents = owner[work], _find_enclosing_positions(owner, around, rows)
     work_time = lengths(work)
     self_times = [
         _sums(len(rows), launched_by, work_time if which is None else np.where(which, work_time, 0))
         for which in (None, uses == TC_YES, uses == TC_UNKNOWN)
     ]
-    levels = _nesting_levels(parents, tree.depth[rows])
+    levels = _group_by_nesting_level(parents, tree.depth[rows])
     totals = [_sum_levels(values, levels) for values in self_times]
     eligible = are_eligible(trace, rows) | (self_times[1] > 0)
     return Operators(
@@ -107,7 +107,7 @@ def operators(trace: Trace) -> Operators:
 
 def host_self_with_calls(trace: Trace) -> Int64:
     """Return the host self time of each operator with its runtime and driver calls, int64[k] ns."""
-    operator, calls = operators(trace), _outermost_calls(trace, call_tree(trace).parent)
+    operator, calls = operators(trace), _find_outermost_calls(trace, call_tree(trace).parent)
     start, end = event_spans(trace, calls)
     return operator.host_self + _sums(len(operator.rows), operator.owner[calls], end - start)
 
@@ -115,7 +115,7 @@ def host_self_with_calls(trace: Trace) -> Int64:
 def sum_with_nested(trace: Trace, values: Int64) -> Int64:
     """Return the sum of `values` (one per operator) over each operator and those inside it, int64[k]."""
     calls = operators(trace)
-    return _sum_levels(values, _nesting_levels(calls.parent, call_tree(trace).depth[calls.rows]))
+    return _sum_levels(values, _group_by_nesting_level(calls.parent, call_tree(trace).depth[calls.rows]))
 
 
 def operator_name_mask(trace: Trace) -> Bool:
@@ -137,7 +137,7 @@ def _merge_targets(trace: Trace, nodes: Int32, around: Int32) -> Int32:
     return owner
 
 
-def _owners(trace: Trace, around: Int32, node_owner: Int32, position: Int32) -> Int32:
+def _find_owners(trace: Trace, around: Int32, node_owner: Int32, position: Int32) -> Int32:
     of_node = position.take(node_owner)
     owner = of_node.take(around)
     np.copyto(owner, of_node[:-1], where=node_owner[:-1] >= 0)
@@ -146,7 +146,7 @@ def _owners(trace: Trace, around: Int32, node_owner: Int32, position: Int32) -> 
     return owner
 
 
-def _enclosing_positions(owner: Int32, around: Int32, rows: Int32) -> Int32:
+def _find_enclosing_positions(owner: Int32, around: Int32, rows: Int32) -> Int32:
     """Return the positions of the operators around these nodes."""
     above = around.take(rows)
     outer: Int32 = owner.take(above)
@@ -154,7 +154,7 @@ def _enclosing_positions(owner: Int32, around: Int32, rows: Int32) -> Int32:
     return outer
 
 
-def _outermost_calls(trace: Trace, parent: Int32) -> Int32:
+def _find_outermost_calls(trace: Trace, parent: Int32) -> Int32:
     """Return the rows of runtime and driver calls that aren't inside another."""
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     above = parent[calls]
@@ -177,7 +177,7 @@ _NestingLevels = list[tuple[Int64, Int32]]
 """Nested operators by depth, deepest first: (their positions, those of the operators around them)."""
 
 
-def _nesting_levels(parents: Int32, depth: Int32) -> _NestingLevels:
+def _group_by_nesting_level(parents: Int32, depth: Int32) -> _NestingLevels:
     inside = np.flatnonzero(parents >= 0)
     level = depth[inside]
     deepest = int(level.max(initial=0))

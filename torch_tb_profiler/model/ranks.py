@@ -43,7 +43,7 @@ def split_ranks(trace: Trace) -> dict[int, Trace]:
     Composer's merge is recognized by host *and* device work under the same pid, for two or more small integer
     pids; sglang's by labels before its pids (`[TP0-EP1] 4242`).
     """
-    if labeled := _labeled_ranks(trace):
+    if labeled := _split_labeled_ranks(trace):
         return labeled
     events = trace.events
     host = {
@@ -80,7 +80,7 @@ _LABEL = lazy_regex(r"^\[((?:(?:TP|DP|PP|EP)\d{1,6}-?)+)\] ")
 _LABEL_ORDER = ("DP", "EP", "PP", "TP")
 
 
-def _labeled_ranks(trace: Trace) -> dict[int, Trace]:
+def _split_labeled_ranks(trace: Trace) -> dict[int, Trace]:
     """Return one trace per label that sglang puts before each pid.
 
     The rank is the number behind TP if that is unique, else the label's position in sglang's order.

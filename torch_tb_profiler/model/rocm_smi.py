@@ -44,7 +44,7 @@ class SmiReading(NamedTuple):
 
 def parse_rocm_smi(text: str) -> list[SmiReading]:
     """Return the readings in an output of `rocm-smi`, also of `--json`, without values that are no numbers."""
-    readings = _json_cells(text) if text.lstrip().startswith("{") else _text_cells(text)
+    readings = _parse_json_cells(text) if text.lstrip().startswith("{") else _parse_text_cells(text)
     return [
         SmiReading(gpu, _reading_name(name), float(match[1]))
         for (gpu, name, value), _ in zip(readings, range(MAX_READINGS), strict=False)
@@ -52,14 +52,14 @@ def parse_rocm_smi(text: str) -> list[SmiReading]:
     ]
 
 
-def _text_cells(text: str) -> Iterator[tuple[int, str, str]]:
+def _parse_text_cells(text: str) -> Iterator[tuple[int, str, str]]:
     for line in text.splitlines():
         if match := _LINE.match(line):
             name, _, value = match[2].rpartition(":")
             yield int(match[1]), name.strip(), value
 
 
-def _json_cells(text: str) -> Iterator[tuple[int, str, str]]:
+def _parse_json_cells(text: str) -> Iterator[tuple[int, str, str]]:
     try:
         cards = json.loads(text)
     except (ValueError, RecursionError):

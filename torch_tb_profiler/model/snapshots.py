@@ -255,12 +255,12 @@ def freed_allocations(action: Int8, address: Int64, begin: npt.ArrayLike, end: n
     done = 0
     for first, last in zip(np.asarray(begin).tolist(), np.asarray(end).tolist(), strict=True):
         if first >= done:  # a history may repeat entries of an earlier one
-            freed[first:last] = _freed_on_device(action[first:last], address[first:last], first)
+            freed[first:last] = _match_freed_on_device(action[first:last], address[first:last], first)
             done = last
     return freed
 
 
-def _freed_on_device(action: Int8, address: Int64, offset: int) -> Int32:
+def _match_freed_on_device(action: Int8, address: Int64, offset: int) -> Int32:
     freed = np.full(len(action), NO_FREE, np.int32)
     relevant = (action == ALLOC) | (action == FREE_REQUESTED) | (action == FREE_COMPLETED)
     rows = np.flatnonzero(relevant & (address != ABSENT))

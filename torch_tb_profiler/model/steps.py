@@ -63,7 +63,7 @@ class Steps(msgspec.Struct, frozen=True):
 @stored
 def steps(trace: Trace) -> Steps:
     """Return the recorded steps, else batches of a trainer or iterations of an engine, else the trace as one."""
-    rows = _step_rows(trace)
+    rows = _find_step_rows(trace)
     batches, vary = trainer_batches(trace) if len(rows) == 0 else None, False
     if batches is not None:
         names, host_start, host_end = batches.names, batches.starts, batches.ends
@@ -71,15 +71,15 @@ def steps(trace: Trace) -> Steps:
         host_start, host_end = trace.events.start[rows], event_ends(trace)[rows]
         names = tuple(step_number(trace.strings[code]) for code in trace.events.name[rows])
     elif (engine := serving_iterations(trace)) is not None:
-        host_start, host_end = _iteration_bounds(engine)
+        host_start, host_end = _find_iteration_bounds(engine)
         vary = True
         names = tuple(map(str, range(len(engine))))
     else:
-        return _trace_as_step(trace)
-    work = _device_work(trace, host_start, host_end)
+        return _build_step_of_trace(trace)
+    work = _assign_device_work(trace, host_start, host_end)
     starts, finish = _extend(host_start, host_end, work)
-    complete = _complete_mask(work.counts, _executed_shares(trace, host_start, host_end))
-    complete &= ~_lost_work(trace, host_start, host_end, work.counts)
+    complete = _complete_mask(work.counts, _compute_executed_shares(trace, host_start, host_end))
+    complete &= ~_find_lost_work(trace, host_start, host_end, work.counts)
     return Steps(names, starts, finish, host_start, host_end, complete, recorded=True, vary=vary)
 
 
@@ -88,7 +88,7 @@ def step_noun(trace: Trace) -> str:
     return "iteration" if steps(trace).vary else "step"
 
 
-def _iteration_bounds(engine: ServingIterations) -> tuple[Int64, Int64]:
+def _find_iteration_bounds(engine: ServingIterations) -> tuple[Int64, Int64]:
     """Return when the host works on each iteration of an inference engine, int64[k] each.
 
     It begins where the launches of the one before end, because scheduling is part of it; one that no running
@@ -101,7 +101,7 @@ def _iteration_bounds(engine: ServingIterations) -> tuple[Int64, Int64]:
     return starts, np.maximum(ends, starts)
 
 
-def _step_rows(trace: Trace) -> Int32:
+def _find_step_rows(trace: Trace) -> Int32:
     rows = step_marks(trace)
     if len(rows) == 0:
         return rows
@@ -119,7 +119,7 @@ def _step_rows(trace: Trace) -> Int32:
     return steps_of_one
 
 
-def _trace_as_step(trace: Trace) -> Steps:
+def _build_step_of_trace(trace: Trace) -> Steps:
     events = trace.events
     counted = (events.start != ABSENT) & (events.phase != ord("M")) & (event_kinds(trace) != Kind.SPAN)
     counted &= np.isin(events.phase, np.frombuffer(b"XBE", np.uint8))
@@ -157,7 +157,7 @@ class _StepWork(msgspec.Struct, frozen=True):
     earlier_ends: Int64
 
 
-def _device_work(trace: Trace, start: Int64, end: Int64) -> _StepWork:
+def _assign_device_work(trace: Trace, start: Int64, end: Int64) -> _StepWork:
     device, launch = device_launches(trace)
     has_launch = launch >= 0
     launched, returned = event_spans(trace, np.where(has_launch, launch, 0))
@@ -181,7 +181,7 @@ def launched_before_recording(trace: Trace, device: Int32) -> Bool:
     The driver's `correlation` increases, so that of earlier work is below that of every recorded call. When other
     work without a recorded launch was launched is unknown, so it delays no step.
     """
-    first = _first_correlation(trace)
+    first = _find_first_correlation(trace)
     if first is None:
         return np.zeros(len(device), np.bool_)
     correlation = trace.arg_int("correlation", device)
@@ -190,7 +190,7 @@ def launched_before_recording(trace: Trace, device: Int32) -> Bool:
 
 
 @derived
-def _first_correlation(trace: Trace) -> int | None:
+def _find_first_correlation(trace: Trace) -> int | None:
     """Return the lowest `correlation` of a recorded call, None if none has one."""
     calls = trace.arg_int("correlation", rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER))
     calls[calls <= 0] = np.iinfo(np.int64).max
@@ -209,7 +209,7 @@ def _extend(host_start: Int64, host_end: Int64, work: _StepWork) -> tuple[Int64,
     return starts, finish
 
 
-def _executed_shares(trace: Trace, start: Int64, end: Int64) -> Float64:
+def _compute_executed_shares(trace: Trace, start: Int64, end: Int64) -> Float64:
     """Return the share of each step's kernel launches that have a kernel, float64[steps]; 1 without launches."""
     calls = rows_named(trace, lambda name: "launch" in name.lower(), Kind.RUNTIME, Kind.DRIVER)
     has_kernel = np.zeros(len(trace), np.bool_)
@@ -223,7 +223,7 @@ def _executed_shares(trace: Trace, start: Int64, end: Int64) -> Float64:
     return np.where(launched > 0, executed / np.maximum(launched, 1), 1.0)
 
 
-def _lost_work(trace: Trace, start: Int64, end: Int64, counts: Int64) -> Bool:
+def _find_lost_work(trace: Trace, start: Int64, end: Int64, counts: Int64) -> Bool:
     """Return bool[steps]: steps that launch kernels of which none is recorded, while those of other launches are.
 
     Work without a recorded launch that runs in a step may be what it launched.
@@ -231,7 +231,7 @@ def _lost_work(trace: Trace, start: Int64, end: Int64, counts: Int64) -> Bool:
     lost: Bool = counts == 0
     if not lost.any():
         return lost
-    lost &= _executed_shares(trace, start, end) == 0
+    lost &= _compute_executed_shares(trace, start, end) == 0
     device, launch = device_launches(trace)
     if not (launch >= 0).any():
         return np.zeros(len(start), np.bool_)

@@ -175,12 +175,12 @@ class Trace:
         if column.kind == "int":
             _fill(result, column, rows)
             return result
-        where, values = _cells(column, rows)
+        where, values = _select_cells(column, rows)
         if column.kind == "float":
             finite = np.isfinite(values)
             result[where[finite]] = values[finite].astype(np.int64)
         elif column.dictionary:
-            result[where] = np.array([_int_or_absent(text) for text in column.dictionary], np.int64)[values]
+            result[where] = np.array([_parse_int_or_absent(text) for text in column.dictionary], np.int64)[values]
         return result
 
     def arg_float(self, key: str, rows: Int32 | None = None) -> Float64:
@@ -192,11 +192,11 @@ class Trace:
         if column.kind == "float":
             _fill(result, column, rows)
             return result
-        where, values = _cells(column, rows)
+        where, values = _select_cells(column, rows)
         if column.kind == "int":
             result[where] = values
         elif column.dictionary:
-            result[where] = np.array([_float_or_nan(text) for text in column.dictionary])[values]
+            result[where] = np.array([_parse_float_or_nan(text) for text in column.dictionary])[values]
         return result
 
     def arg_codes(self, key: str, rows: Int32 | None = None) -> tuple[Int32, Sequence[str]]:
@@ -211,13 +211,13 @@ class Trace:
         if column.kind in ("text", "json"):
             _fill(result, column, rows)
             return result, column.dictionary
-        where, values = _cells(column, rows)
+        where, values = _select_cells(column, rows)
         distinct, codes = np.unique(values, return_inverse=True)
         result[where] = codes
         return result, [str(value) for value in distinct.tolist()]
 
 
-def _cells(column: ArgColumn, rows: Int32 | None) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _select_cells(column: ArgColumn, rows: Int32 | None) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return the positions among `rows` (None: all events) that have an argument, and their values."""
     if rows is None:
         return column.rows, column.values
@@ -235,7 +235,7 @@ def _fill(result: npt.NDArray[Any], column: ArgColumn, rows: Int32 | None) -> No
     """Write the values of an argument where `rows` (None: all events) have one."""
     functions = None if rows is None else column_functions(len(rows))
     if functions is None or rows is None or column.values.dtype != result.dtype:
-        where, values = _cells(column, rows)
+        where, values = _select_cells(column, rows)
         result[where] = values
     else:
         functions.pick(column.rows, column.values, rows, result)
@@ -292,7 +292,7 @@ def distinct_codes(codes: Int32 | Int64) -> list[int]:
     return codes_seen
 
 
-def _int_or_absent(text: str) -> int:
+def _parse_int_or_absent(text: str) -> int:
     """Parse an integer ("12", "-1", "0x1f"), wrapped to 64 bits as in C++."""
     try:
         value = int(text.strip('"'), 0)
@@ -301,7 +301,7 @@ def _int_or_absent(text: str) -> int:
     return (value + 2**63) % 2**64 - 2**63
 
 
-def _float_or_nan(text: str) -> float:
+def _parse_float_or_nan(text: str) -> float:
     try:
         return float(text.strip('"'))
     except ValueError:

@@ -62,10 +62,10 @@ def trainer_batches(trace: Trace) -> TrainerBatches | None:
     names = tuple(str(i if number == ABSENT else number) for i, number in enumerate(numbers))
     loads = trainer_loading(trace)
     loads = loads[trace.events.thread[loads] == thread]
-    return TrainerBatches(names, _starts_of_loading(trace, loads, begins, ends), ends, ends - begins)
+    return TrainerBatches(names, _find_starts_of_loading(trace, loads, begins, ends), ends, ends - begins)
 
 
-def _starts_of_loading(trace: Trace, loads: Int32, begins: Int64, ends: Int64) -> Int64:
+def _find_starts_of_loading(trace: Trace, loads: Int32, begins: Int64, ends: Int64) -> Int64:
     """Return where the last wait between each batch and the one before it begins, else where the batch does."""
     loads = loads[np.argsort(trace.events.start[loads], kind="stable")]
     last_load = np.searchsorted(trace.events.start[loads], begins, "right") - 1
@@ -133,7 +133,7 @@ def clock_sync(trace: Trace) -> ClockSync | None:
     Composer's processes wait for each other, and each records the time (`clock_sync_timestamp_us`, µs since the
     epoch) between two barriers, which lie `clock_sync_error_bound` µs apart.
     """
-    time, error = _metadata_value(trace, _SYNC_TIME), _metadata_value(trace, _SYNC_ERROR)
+    time, error = _read_metadata_value(trace, _SYNC_TIME), _read_metadata_value(trace, _SYNC_ERROR)
     if trace.merged or time is None:
         return None
     return ClockSync(1000 * time - trace.trace_start_ns, 1000 * max(error or 0, 0))
@@ -147,13 +147,13 @@ def merge_offsets(ranks: Mapping[int, Trace]) -> dict[int, int]:
     times = {
         number: time
         for number in sorted(ranks)
-        if (time := _metadata_value(ranks[number], _SYNC_TIME)) is not None
+        if (time := _read_metadata_value(ranks[number], _SYNC_TIME)) is not None
     }
     reference = next(iter(times.values()), 0)
     return {number: 1000 * (reference - time) for number, time in times.items()}
 
 
-def _metadata_value(trace: Trace, name: str) -> int | None:
+def _read_metadata_value(trace: Trace, name: str) -> int | None:
     """Return the value of a metadata event, or None if there is none or several differ."""
     rows = np.flatnonzero(trace.events.phase == ord("M")).astype(np.int32)
     names = trace.events.name[rows]

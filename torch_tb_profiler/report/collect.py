@@ -136,7 +136,7 @@ class _Collector:
                 file
                 for names in recordings
                 if names[0] == run.name
-                for file in _memory_files(self._session, names)
+                for file in _choose_memory_files(self._session, names)
             }
             files = [file for file in workers.memory_files if file.file in shown]
             workers = msgspec.structs.replace(workers, memory_files=files)
@@ -156,7 +156,7 @@ class _Collector:
         if "overview" not in payloads:
             # The page's first request, whose answer says why there is none.
             self._add_view(names, PartRequest("overview/preview", {}))
-        files = _memory_files(self._session, names) if "memory" in payloads else []
+        files = _choose_memory_files(self._session, names) if "memory" in payloads else []
         for number in files[:1]:
             self._add_memory_file(names, number)
         if files and self._is_snapshot(names):
@@ -229,7 +229,7 @@ class _Collector:
             return bodies.ErrorBody(ErrorInfo.of(error))
 
 
-def _memory_files(session: Session, names: Names) -> list[int]:
+def _choose_memory_files(session: Session, names: Names) -> list[int]:
     """Return the numbers of the memory files that a report about a recording holds, the most important first.
 
     Those are the recording's own snapshot, the files beside the traces, and the snapshots of other ranks, at most

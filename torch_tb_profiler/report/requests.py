@@ -62,7 +62,7 @@ def _overview(payload: Payload) -> Iterable[PartRequest]:
     yield PartRequest("overview/ranks", {})
 
 
-def _idle(payload: Payload) -> Iterable[PartRequest]:
+def _request_idle(payload: Payload) -> Iterable[PartRequest]:
     for part in ("flame", "launches", "queue", "bandwidth", "sequences"):
         yield PartRequest(f"idle/{part}", {})
     if payload["exposed_communication_ns"] > 0:
@@ -91,7 +91,7 @@ def _device_memory(device: str) -> Iterable[PartRequest]:
     yield PartRequest("memory/events", {"device": device, "sort": "size", "descending": "true", **_PAGE})
 
 
-def _other_memory(payload: Payload) -> Iterable[PartRequest]:
+def _request_other_memory(payload: Payload) -> Iterable[PartRequest]:
     for device in payload["devices"]:
         yield from _device_memory(device["name"])
         for group in ("module", "stack", "size"):
@@ -99,7 +99,7 @@ def _other_memory(payload: Payload) -> Iterable[PartRequest]:
         yield PartRequest("memory/operators", {"device": device["name"]})
 
 
-def _operators(payload: Payload) -> Iterable[PartRequest]:
+def _request_operators(payload: Payload) -> Iterable[PartRequest]:
     for time in ("device", "host"):
         for row in _top_rows(payload["rows"], f"{time}_self_ns"):
             params = {"event": str(row["event"]), "time": time}
@@ -109,7 +109,7 @@ def _operators(payload: Payload) -> Iterable[PartRequest]:
         yield PartRequest("operators", {"group_by": group})
 
 
-def _kernels(payload: Payload) -> Iterable[PartRequest]:
+def _request_kernels(payload: Payload) -> Iterable[PartRequest]:
     for row in _top_rows(payload["rows"], "total_ns"):
         yield PartRequest("kernels/instances", {"event": str(row["event"])})
         if row["origin_places"] > 1:
@@ -122,7 +122,7 @@ def _roofline(payload: Payload) -> Iterable[PartRequest]:
         yield PartRequest("roofline", {"group_by": group})
 
 
-def _causes(payload: Payload) -> Iterable[PartRequest]:
+def _request_causes(payload: Payload) -> Iterable[PartRequest]:
     for cause in payload["sums"]:
         yield PartRequest("idle/gaps", {"cause": cause["cause"], "limit": _LISTED_EVENTS})
     for row in payload["causes"][:MAX_ROWS]:
@@ -135,14 +135,14 @@ def _causes(payload: Payload) -> Iterable[PartRequest]:
 
 
 def _modules(payload: Payload) -> Iterable[PartRequest]:
-    return _module_parts("modules", payload)
+    return _request_module_parts("modules", payload)
 
 
 def _lightning(payload: Payload) -> Iterable[PartRequest]:
-    return _module_parts("lightning", payload)
+    return _request_module_parts("lightning", payload)
 
 
-def _module_parts(tab: str, payload: Payload) -> Iterable[PartRequest]:
+def _request_module_parts(tab: str, payload: Payload) -> Iterable[PartRequest]:
     for time in ("device", "host") if payload["has_device"] else ("host",):
         yield PartRequest(f"{tab}/flame", {"time": time})
     level = payload["rows"]
@@ -152,7 +152,7 @@ def _module_parts(tab: str, payload: Payload) -> Iterable[PartRequest]:
         level = [child for row in level for child in row["children"]]
 
 
-def _targets(payload: Payload) -> Iterable[PartRequest]:
+def _request_targets(payload: Payload) -> Iterable[PartRequest]:
     for target in payload["targets"][:MAX_ROWS]:
         if target["step_ns"] is None:
             yield PartRequest("critical_path/what_if", {"target": target["target"]})
@@ -160,7 +160,7 @@ def _targets(payload: Payload) -> Iterable[PartRequest]:
         yield PartRequest("critical_path/groups", {"by": by})
 
 
-def _large_job(payload: Payload) -> Iterable[PartRequest]:
+def _request_large_job(payload: Payload) -> Iterable[PartRequest]:
     """Yield the map, the straggler and the first table of a job whose ranks come page by page."""
     if len(payload["ranks"]) < payload["rank_count"]:
         worker = payload["verdict"]["worker"]
@@ -173,7 +173,7 @@ def _rank_map(show: str, worker: str | None) -> PartRequest:
     return PartRequest("distributed/map", {"show": show, "by": "rank", **({"mark": worker} if worker else {})})
 
 
-def _collectives(payload: Payload) -> Iterable[PartRequest]:
+def _request_collectives(payload: Payload) -> Iterable[PartRequest]:
     if len(payload["ranks"]) < payload["rank_count"]:
         for show in ("computation", "exposed", "other"):
             yield _rank_map(show, payload["verdict"]["worker"])
@@ -198,22 +198,22 @@ _Requests = dict[str, Callable[[Payload], Iterable[PartRequest]]]
 
 _INITIAL: _Requests = {
     "overview": _overview,
-    "idle": _idle,
+    "idle": _request_idle,
     "critical_path": _critical_path,
     "memory": _memory,
     "serving": _serving,
-    "distributed": _large_job,
+    "distributed": _request_large_job,
 }
 
 _ONE_CLICK: _Requests = {
-    "operators": _operators,
-    "kernels": _kernels,
+    "operators": _request_operators,
+    "kernels": _request_kernels,
     "roofline": _roofline,
-    "idle": _causes,
-    "critical_path": _targets,
+    "idle": _request_causes,
+    "critical_path": _request_targets,
     "modules": _modules,
     "lightning": _lightning,
-    "distributed": _collectives,
-    "memory": _other_memory,
+    "distributed": _request_collectives,
+    "memory": _request_other_memory,
     "diff": _parts,
 }

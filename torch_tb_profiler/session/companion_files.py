@@ -143,7 +143,7 @@ def add_origin_files(
 
     Raises StorageError if a file can't be read.
     """
-    wanted = _wanted_kinds(trace)
+    wanted = _find_wanted_kinds(trace)
     metadata = trace.metadata
     captures: list[CaptureSet] = []
     graphs: list[CompiledGraph] = []
@@ -261,7 +261,7 @@ def _is_same_recording(trace: Trace, location: Location, owner: str, limit: int)
     return False
 
 
-def _wanted_kinds(trace: Trace) -> set[OriginKind]:
+def _find_wanted_kinds(trace: Trace) -> set[OriginKind]:
     """Return the kinds of files that may explain kernels of a trace."""
     wanted: set[OriginKind] = set()
     if len(graph_replays(trace)):

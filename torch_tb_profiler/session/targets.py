@@ -90,9 +90,9 @@ class Targets:
         A rank that has only PyTorch's file, next to merged files that don't hold the rank, comes last.
         """
         listed = [each for worker in run.workers for each in self._split_by_rank(worker)]
-        return (*listed, *self._unmerged_ranks(run))
+        return (*listed, *self._find_unmerged_ranks(run))
 
-    def _unmerged_ranks(self, run: ListedRun) -> list[Worker]:
+    def _find_unmerged_ranks(self, run: ListedRun) -> list[Worker]:
         """Return the ranks that no merged file holds, once all merged files of the run are read or failed."""
         merged_ranks: dict[ListedFile, frozenset[int]] = {}
         for file in filter(is_merged, run.files()):
@@ -117,8 +117,8 @@ class Targets:
         if name in listed and all(worker.name != name for worker in workers):
             # The plain name of a merged file means its first rank.
             name = next(worker.name for worker in workers if worker.name.startswith(f"{name}/rank"))
-        worker = self._unread_rank(run, workers, name) or find_worker(workers, name)
-        span = self._unread_recording(worker, names.span) or find_span(worker, names.span)
+        worker = self._find_unread_rank(run, workers, name) or find_worker(workers, name)
+        span = self._find_unread_recording(worker, names.span) or find_span(worker, names.span)
         return Target(run, worker, span, span.part)
 
     def spans(self, run: ListedRun, name: str) -> list[Span]:
@@ -129,7 +129,7 @@ class Targets:
     def span(self, worker: Worker, name: str) -> Span | None:
         """Return a worker's span of a name, or one that it may turn out to have once its file is read."""
         listed = next((span for span in worker.spans if span.name == name), None)
-        return listed or self._unread_recording(worker, name)
+        return listed or self._find_unread_recording(worker, name)
 
     def request(self, file: ListedFile) -> None:
         """Request a file and return at once. A growing file is not loaded until it is complete.
@@ -167,7 +167,7 @@ class Targets:
                 return again
             target = again  # the file was replaced while it was read
 
-    def _unread_rank(self, run: ListedRun, workers: Sequence[Worker], name: str | None) -> Worker | None:
+    def _find_unread_rank(self, run: ListedRun, workers: Sequence[Worker], name: str | None) -> Worker | None:
         """Return the worker `worker/rank3` while the file of `worker` has not been read; None for other names."""
         plain, _, rank = (name or "").rpartition("/")
         worker = next((each for each in run.workers if each.name == plain), None)
@@ -179,7 +179,7 @@ class Targets:
         )
         return Worker(f"{plain}/{rank}", number, spans) if spans else None
 
-    def _unread_recording(self, worker: Worker, name: str | None) -> Span | None:
+    def _find_unread_recording(self, worker: Worker, name: str | None) -> Span | None:
         """Return span 3 while the last file, which may hold several recordings, has not been read; else None."""
         last = worker.spans[-1]
         number = int(name) if name is not None and re.fullmatch(r"[1-9]\d{0,8}", name) else 0

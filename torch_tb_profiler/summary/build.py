@@ -106,10 +106,10 @@ def summarize(source: SummarySource) -> Summary:
         kernels=top_rows("kernels", answers.collect("kernels", read)),
         modules=top_rows("modules", answers.collect("modules", read)),
         devices=device_use(of_job, apart=job is not None),
-        communication=_communication(job, overviews),
-        memory=_memory(memory),
-        advice=_advice(advised, overviews, job),
-        health=_health(advised, unreadable, job),
+        communication=_build_communication(job, overviews),
+        memory=_build_memory(memory),
+        advice=_merge_advice(advised, overviews, job),
+        health=_build_health(advised, unreadable, job),
         reasons={},
         replayed=top_rows("replayed", operators),
     )
@@ -216,7 +216,7 @@ def step_time(overviews: Mapping[str, Overview], stragglers: Sequence[str] = ())
         steps=max(average.steps for average in averaged.values()),
         slowest=slowest,
         slowest_ns=known[slowest].duration_ns,
-        breakdown=_breakdown([*averaged.values()]),
+        breakdown=_build_breakdown([*averaged.values()]),
         recorded=all(overviews[worker].steps_recorded for worker in known),
         left_out=[worker for worker in stragglers if worker in known and worker not in averaged],
         noun=nouns.pop() if len(nouns) == 1 else "step",
@@ -224,7 +224,7 @@ def step_time(overviews: Mapping[str, Overview], stragglers: Sequence[str] = ())
     )
 
 
-def _breakdown(averages: list[Average]) -> dict[str, float | None]:
+def _build_breakdown(averages: list[Average]) -> dict[str, float | None]:
     parts = [asdict(average.categories) for average in averages]
     means: dict[str, float | None] = {}
     for name in parts[0]:
@@ -260,7 +260,7 @@ def _mean(values: list[float]) -> float:
 
 def top_rows(table: TopTable, answers: Mapping[str, Any]) -> list[Top]:
     """Return the rows with the most device self time, or host time if no row has any; summed over workers."""
-    rows = [row for payload in answers.values() for row in _table_rows(table, payload)]
+    rows = [row for payload in answers.values() for row in _read_table_rows(table, payload)]
     of_device = any(device for *_, device, _ in rows)
     sums: dict[str, tuple[str, int | None, int]] = {}
     for name, shown, calls, device, host in rows:
@@ -272,7 +272,7 @@ def top_rows(table: TopTable, answers: Mapping[str, Any]) -> list[Top]:
     return [Top(shown, calls, time, time / total if total else None) for shown, calls, time in top if time]
 
 
-def _table_rows(table: TopTable, payload: Any) -> Iterator[tuple[str, str, int | None, int, int]]:
+def _read_table_rows(table: TopTable, payload: Any) -> Iterator[tuple[str, str, int | None, int, int]]:
     """Yield (name, displayed name, calls if they are known, device self time, host self time) per row; ns."""
     if table == "operators":
         for row in payload.rows:
@@ -296,7 +296,9 @@ def _table_rows(table: TopTable, payload: Any) -> Iterator[tuple[str, str, int |
             )
 
 
-def _communication(job: DistributedPayload | None, overviews: Mapping[str, Overview]) -> Communication | None:
+def _build_communication(
+    job: DistributedPayload | None, overviews: Mapping[str, Overview]
+) -> Communication | None:
     means = {each.measure: each.mean_ns for each in job.spreads} if job is not None else {}
     on_devices = any(each.devices for each in overviews.values())
     stragglers = job.verdict.workers if job is not None else []
@@ -325,7 +327,7 @@ def _communication(job: DistributedPayload | None, overviews: Mapping[str, Overv
     )
 
 
-def _memory(answers: Mapping[str, MemoryPayload]) -> Memory | None:
+def _build_memory(answers: Mapping[str, MemoryPayload]) -> Memory | None:
     peaks = [
         (device.kind != "CPU", device.peak_allocated.bytes, worker, device)
         for worker, payload in answers.items()
@@ -368,7 +370,7 @@ HOST_RULES = ("data_loading", "host_code", "short_code", "launch_bound")
 """Advice of a late rank's own file that its overview beside the others makes part of why it is late."""
 
 
-def _advice(
+def _merge_advice(
     overviews: Mapping[str, Overview], alone: Mapping[str, Overview], job: DistributedPayload | None
 ) -> list[SummaryAdvice]:
     """Return for each rule and case the recommendation with the largest gain; largest first.
@@ -404,7 +406,7 @@ def _advice(
     return [advice for _, advice in ordered]
 
 
-def _health(
+def _build_health(
     overviews: Mapping[str, Overview], unreadable: Mapping[str, ProfilerError], job: DistributedPayload | None
 ) -> Health:
     notes = {note.message: note.severity for payload in overviews.values() for note in payload.health}

@@ -30,7 +30,7 @@ _LEVELS = ((5, 300, 60), (4, 240, 56), (3, 200, 48), (2, 150, 40), (1, 100, 32),
 
 def as_markdown(summary: Summary) -> str:
     """Return the summary as Markdown of at most `MAX_BYTES`."""
-    return _fit(summary, lambda short: "\n".join(_markdown_lines(short)) + "\n")
+    return _fit(summary, lambda short: "\n".join(_format_markdown(short)) + "\n")
 
 
 def as_json(summary: Summary) -> str:
@@ -108,7 +108,7 @@ def _truncate(text: str, max_length: int) -> str:
     return text if len(text) <= max_length else f"{text[: max_length - 1]}…"
 
 
-def _markdown_lines(summary: Summary) -> Iterator[str]:
+def _format_markdown(summary: Summary) -> Iterator[str]:
     workers = plural(summary.workers, "worker")
     missing = summary.ranks is not None and summary.ranks > summary.workers
     yield f"# {_escape(summary.run)}"
@@ -128,13 +128,13 @@ def _markdown_lines(summary: Summary) -> Iterator[str]:
     noun = summary.step.noun if summary.step is not None else "step"
     typical = "typical " if summary.step is not None and summary.step.typical else ""
     if summary.step is not None:
-        yield from _step(summary.step, "operators" not in summary.reasons)
+        yield from _format_step(summary.step, "operators" not in summary.reasons)
     if summary.devices is not None:
-        yield f"- {_devices(summary.devices, has_steps, typical + noun)}"
+        yield f"- {_format_devices(summary.devices, has_steps, typical + noun)}"
     if summary.communication is not None:
-        yield f"- {_communication(summary.communication, has_steps, typical + noun)}"
+        yield f"- {_format_communication(summary.communication, has_steps, typical + noun)}"
     if summary.memory is not None:
-        yield from _memory(summary.memory)
+        yield from _format_memory(summary.memory)
     tables = {
         "Operators": summary.operators,
         "Replayed operators": summary.replayed,
@@ -143,7 +143,7 @@ def _markdown_lines(summary: Summary) -> Iterator[str]:
     }
     for title, rows in tables.items():
         if rows:
-            yield from _table(title, rows, " of all workers" if summary.workers > 1 else "")
+            yield from _format_table(title, rows, " of all workers" if summary.workers > 1 else "")
     if summary.advice:
         yield from ("", "## What to change first", "")
         for number, each in enumerate(summary.advice, 1):
@@ -160,7 +160,7 @@ def _markdown_lines(summary: Summary) -> Iterator[str]:
         yield from (f"- {section}: {_escape(reason)}" for section, reason in summary.reasons.items())
 
 
-def _step(step: StepTime, has_operators: bool) -> Iterator[str]:
+def _format_step(step: StepTime, has_operators: bool) -> Iterator[str]:
     slowest = (
         f", the slowest {format_duration(step.slowest_ns)} ({_escape(step.slowest)})" if step.workers > 1 else ""
     )
@@ -186,7 +186,7 @@ def _category(name: str, has_operators: bool) -> str:
     return title if has_operators else without_operators(title)
 
 
-def _devices(use: DeviceUse, has_steps: bool, noun: str) -> str:
+def _format_devices(use: DeviceUse, has_steps: bool, noun: str) -> str:
     named = f" ({_escape(use.name)})" if use.name else ""
     count = plural(use.devices, "device")
     if use.at_least < use.devices:
@@ -202,14 +202,14 @@ def _devices(use: DeviceUse, has_steps: bool, noun: str) -> str:
     return f"{count}{named}: {utilization}{least}"
 
 
-def _communication(spent: Communication, has_steps: bool, noun: str) -> str:
+def _format_communication(spent: Communication, has_steps: bool, noun: str) -> str:
     time = f"{format_duration(spent.exposed_ns)}{f' per {noun}' if has_steps else ''}"
     share = f"{time} ({format_ratio(spent.exposed_share)})"
     explanation = f". {_escape(spent.text)}" if spent.text else ""
     return f"{'Exposed communication' if spent.exposed else 'Communication'}: {share}{explanation}"
 
 
-def _memory(memory: Memory) -> Iterator[str]:
+def _format_memory(memory: Memory) -> Iterator[str]:
     capacity = f" of {format_bytes(memory.capacity_bytes)}" if memory.capacity_bytes else ""
     where = f"{_escape(memory.device)}, {_escape(memory.worker)}"
     counted = " requested, before the allocator's rounding" if memory.requested else ""
@@ -217,7 +217,7 @@ def _memory(memory: Memory) -> Iterator[str]:
     yield from (f"- {_escape(text)}" for text in memory.growth)
 
 
-def _table(title: str, rows: list[Top], scope: str) -> Iterator[str]:
+def _format_table(title: str, rows: list[Top], scope: str) -> Iterator[str]:
     yield from ("", f"| {title}{scope} | calls | self time | share |", "|---|--:|--:|--:|")
     for row in rows:
         calls = "unknown" if row.calls is None else f"{row.calls:,}"

@@ -120,10 +120,10 @@ def build(trace: Trace, _: NoParams) -> LightningPayload:
 def _build_hooks(trace: Trace) -> list[HookRow]:
     hooks = lightning_hooks(trace)
     rows = build_module_rows(trace, hooks, module_times(trace, hooks), call_order(trace, hooks))
-    return [_hook(row) for row in rows]
+    return [_build_hook(row) for row in rows]
 
 
-def _hook(row: ModuleRow) -> HookRow:
+def _build_hook(row: ModuleRow) -> HookRow:
     return HookRow(
         place=row.place,
         name=row.name,
@@ -139,7 +139,7 @@ def _hook(row: ModuleRow) -> HookRow:
         device_total_ns=row.device_total_ns,
         device_self_ns=row.device_self_ns,
         device_share=row.device_share,
-        children=[_hook(child) for child in row.children],
+        children=[_build_hook(child) for child in row.children],
     )
 
 

@@ -139,7 +139,7 @@ def build_calls(trace: Trace, params: CallTreeParams) -> CallTreeLevel:
     """Build one level of the call tree; NotFoundError or UsageError for an unknown call or thread."""
     tracks, tree = threads_with_calls(trace), call_tree_index(trace)
     if params.parent is None:
-        thread = _requested_thread(trace, [track.code for track in tracks], params.thread)
+        thread = _find_requested_thread(trace, [track.code for track in tracks], params.thread)
         rows = tree.roots(trace, thread)
     else:
         if not 0 <= params.parent < len(trace) or call_tree(trace).depth[params.parent] < 0:
@@ -156,7 +156,7 @@ def build_calls(trace: Trace, params: CallTreeParams) -> CallTreeLevel:
     )
 
 
-def _requested_thread(trace: Trace, codes: list[int], label: str | None) -> int:
+def _find_requested_thread(trace: Trace, codes: list[int], label: str | None) -> int:
     """Return the code of the thread with this label, or of the main thread if there is no label."""
     if label is None:
         main = [track.code for track in threads_with_calls(trace) if track.role == "main"]

@@ -146,7 +146,7 @@ def build(trace: Trace, params: OriginsParams) -> OriginsPayload:
     covered, groups = coverage(trace), origin_groups(trace)
     page = params.rows
     rows = [
-        _row(trace, *values)
+        _build_row(trace, *values)
         for values in zip(
             groups.first[page].tolist(),
             groups.longest[page].tolist(),
@@ -173,7 +173,7 @@ def build(trace: Trace, params: OriginsParams) -> OriginsPayload:
     )
 
 
-def _row(trace: Trace, first: int, longest: int, count: int, ns: int) -> OriginRow:
+def _build_row(trace: Trace, first: int, longest: int, count: int, ns: int) -> OriginRow:
     values = origin_values(trace, first)
     name = trace.strings[int(trace.events.name[longest])]
     modules, lines, nodes = values["modules"], values["lines"], values["nodes"]

@@ -91,7 +91,7 @@ def is_late_rank_significant(
 ) -> bool:
     """Return whether rank 0 is significant that is late by `late` in each step; the others are late by 1."""
     excess = np.vstack([late, np.ones((2, len(late)))])
-    monkeypatch.setattr(significance, "_excess_by_step", lambda *_: excess)
+    monkeypatch.setattr(significance, "_sum_excess_by_step", lambda *_: excess)
     monkeypatch.setattr(significance, "_exceeds_jitter", lambda *_: True)
     return significance.is_significant(comparison.job, job_costs.work, [0])
 

@@ -133,7 +133,9 @@ def test_a_filter_by_phase_reads_the_phases_that_origins_derived(
 def test_a_search_reads_the_tracks_and_lanes_that_the_timeline_derived(
     runs: Path, tmp_path: Path, writes: Counter[str]
 ) -> None:
-    tables = {f"torch_tb_profiler.analyses.tracks.{name}" for name in ("lanes._lane_order.False", "tracks.tracks")}
+    tables = {
+        f"torch_tb_profiler.analyses.tracks.{name}" for name in ("lanes._build_lane_order.False", "tracks.tracks")
+    }
     window = {"begin": "0", "end": "100000", "width": "64"}
     search = [Ask("trace/search", "training", {"query": "aten"})]
     derived = answers(runs, None, search)
@@ -298,12 +300,12 @@ def test_what_several_filters_need_is_kept_for_them(
         (
             "trace/selection",
             {"begin": "0", "end": "100000", "python": "true"},
-            "torch_tb_profiler.analyses.tracks.lanes._lane_order.True",
+            "torch_tb_profiler.analyses.tracks.lanes._build_lane_order.True",
         ),
         (
             "critical_path",
             {"what_if": "operator:aten::linear:50"},
-            "torch_tb_profiler.views.critical_path.build._targets",
+            "torch_tb_profiler.views.critical_path.build._build_targets",
         ),
     ],
 )

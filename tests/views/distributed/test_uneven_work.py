@@ -22,7 +22,7 @@ from tests.support.simulation.simulator import (
 from tests.views.overview.test_ranks import both
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.view import Members, NoParams
-from torch_tb_profiler.views._shared.job.causes import _differing_dimensions
+from torch_tb_profiler.views._shared.job.causes import _find_differing_dimensions
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
@@ -138,5 +138,5 @@ def test_what_an_even_split_would_save_is_unknown_while_a_rank_is_missing(missin
     ],
 )
 def test_a_sentence_names_the_dimensions_that_differ_most(size: str, other: str, expected: str) -> None:
-    found = _differing_dimensions(size, other)
+    found = _find_differing_dimensions(size, other)
     assert found == expected or (len(found) <= 60 and "…" in found and "…" in expected)

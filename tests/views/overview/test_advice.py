@@ -137,7 +137,7 @@ RULES = (
 
 def test_rules_and_words_are_the_same() -> None:
     source = "".join(inspect.getsource(module) for module in RULES)
-    given = set(re.findall(r'(?:Finding\(|_idle_during_calls\(|_find_waits\()\s*"(\w+)"', source))
+    given = set(re.findall(r'(?:Finding\(|_find_idle_during_calls\(|_find_waits\()\s*"(\w+)"', source))
     assert given == {id for id, _ in RULE_WORDS}
 
 

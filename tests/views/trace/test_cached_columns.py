@@ -36,7 +36,11 @@ def test_an_answer_from_columns_is_the_answer_from_the_trace(
     restore(view, trace, again, str(tmp_path / "columns.arrow"))
     windows = ((0, 200_000, 64), (70_000, 130_000, 640), (100_000, 500_000, 9))
     expected = [ask(trace, view.slug, begin=begin, end=end, width=width) for begin, end, width in windows]
-    for module, derives in ((device_time, "idle_segments"), (counters, "_device_series"), (layout, "_lane_order")):
+    for module, derives in (
+        (device_time, "idle_segments"),
+        (counters, "_build_device_series"),
+        (layout, "_build_lane_order"),
+    ):
         monkeypatch.setattr(module, derives, lambda *_: pytest.fail("it was derived again"))
     assert [ask(again, view.slug, begin=b, end=e, width=w) for b, e, w in windows] == expected
 

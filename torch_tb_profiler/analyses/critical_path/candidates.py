@@ -71,15 +71,15 @@ class SpeedupCandidate(msgspec.Struct, frozen=True):
 @derived
 def speedup_candidates(trace: Trace) -> tuple[SpeedupCandidate, ...]:
     """Return the candidates of every kind with time in the typical steps, most time on the path first."""
-    targets = (*UNNAMED_TARGETS, *_host_targets(trace), *_device_targets(trace))
-    candidates = [_candidate(trace, target) for target in targets]
+    targets = (*UNNAMED_TARGETS, *_find_host_targets(trace), *_find_device_targets(trace))
+    candidates = [_build_candidate(trace, target) for target in targets]
     existing = [each for each in candidates if each is not None]
     return tuple(sorted(existing, key=lambda each: each.path_ns, reverse=True))
 
 
 def find_candidate(trace: Trace, target: str) -> SpeedupCandidate:
     """Return the candidate for a target; raise NotFoundError if the typical steps have nothing of it."""
-    found = _candidate(trace, target)
+    found = _build_candidate(trace, target)
     if found is None:
         raise NotFoundError(f"the typical {step_noun(trace)}s have no {target!r}")
     return found
@@ -107,13 +107,13 @@ def attainable_step_ns(trace: Trace) -> int | None:
     return int(step_times_without(trace, [replace(part, device=removed)])[0])
 
 
-def _host_targets(trace: Trace) -> Iterator[str]:
+def _find_host_targets(trace: Trace) -> Iterator[str]:
     """Yield operators, modules and calls with most time on the path, including what they call."""
     for kind, event_kinds in _HOST_KINDS.items():
         rows = rows_of_kind(trace, *event_kinds)
         rows = rows[trace.events.name[rows] >= 0]  # an event may have no name
         # Sum by time, not by call tree: an annotation whose ends lie in Python frames does not nest with them.
-        sums = np.bincount(trace.events.name[rows], weights=_path_time(trace)[rows])
+        sums = np.bincount(trace.events.name[rows], weights=_sum_path_time(trace)[rows])
         ordered = (trace.strings[code] for code in np.argsort(-sums, kind="stable").tolist() if sums[code] > 0)
         yield from islice((f"{kind}:{name}" for name in map(_TARGET_NAME[kind], ordered) if name), _MAX_NAMES)
 
@@ -130,7 +130,7 @@ _TARGET_NAME: dict[str, Callable[[str], str | None]] = {
 """For each kind, the name of the target that an event's name stands for, or None if it is no such target."""
 
 
-def _device_targets(trace: Trace) -> Iterator[str]:
+def _find_device_targets(trace: Trace) -> Iterator[str]:
     """Yield kernels and copies with most time, every collective, and every wait for the device."""
     items = schedule(trace).items
     inside = np.flatnonzero(_typical_items(trace))
@@ -151,7 +151,7 @@ def _device_targets(trace: Trace) -> Iterator[str]:
             yield f"sync:{trace.strings[waits[index]]}"
 
 
-def _candidate(trace: Trace, target: str) -> SpeedupCandidate | None:
+def _build_candidate(trace: Trace, target: str) -> SpeedupCandidate | None:
     try:
         part = parse_target(trace, target)
     except NotFoundError:
@@ -163,8 +163,10 @@ def _candidate(trace: Trace, target: str) -> SpeedupCandidate | None:
         return SpeedupCandidate(target, int(length.sum()), 0, None, NO_CODE)
     if part.items.any():
         mine = np.flatnonzero(part.items & _typical_items(trace))
-        spent = _item_path_time(trace)[mine]
-        return _candidate_with_calls(target, int(spent.sum()), graph.items.row[mine], spent, slacks.items[mine])
+        spent = _sum_item_path_time(trace)[mine]
+        return _build_candidate_with_calls(
+            target, int(spent.sum()), graph.items.row[mine], spent, slacks.items[mine]
+        )
     if part.edges.any():
         calls = distinct(graph.edges.call[part.edges])
         calls = calls[_in_typical_steps(trace, trace.events.start[calls])]
@@ -174,11 +176,11 @@ def _candidate(trace: Trace, target: str) -> SpeedupCandidate | None:
         spent = np.zeros(len(calls), np.int64)
         np.add.at(spent, at[found], (path.end - path.begin)[waking[found]])
         slack_ns = slacks.points[graph.edges.target[part.edges]]
-        return _candidate_with_calls(target, int(spent.sum()), calls, spent, slack_ns)
+        return _build_candidate_with_calls(target, int(spent.sum()), calls, spent, slack_ns)
     calls = part.rows[_in_typical_steps(trace, trace.events.start[part.rows])]
     mine = (part.host > 0) & _typical_points(trace)
-    path_ns = _host_path_time(trace, target)
-    return _candidate_with_calls(target, path_ns, calls, _path_time(trace)[calls], slacks.points[mine])
+    path_ns = _sum_host_path_time(trace, target)
+    return _build_candidate_with_calls(target, path_ns, calls, _sum_path_time(trace)[calls], slacks.points[mine])
 
 
 @derived
@@ -197,7 +199,7 @@ def _typical_points(trace: Trace) -> Bool:
 
 
 @derived
-def _item_path_time(trace: Trace) -> Int64:
+def _sum_item_path_time(trace: Trace) -> Int64:
     """Return ns of the path of the typical steps in each item: int64[n]."""
     path, spent = critical_path(trace), np.zeros(len(schedule(trace).items), np.int64)
     device = (path.kind == PathSegmentKind.DEVICE) & recorded_spans(trace).typical[path.step]
@@ -214,7 +216,7 @@ def _in_typical_steps(trace: Trace, times: Int64) -> Bool:
     return inside
 
 
-def _candidate_with_calls(
+def _build_candidate_with_calls(
     target: str, path_ns: int, calls: Int32, spent: Int64, slack_ns: Int64
 ) -> SpeedupCandidate | None:
     """Return a candidate with these calls, their times on the path and their slack; None without a call."""
@@ -226,9 +228,9 @@ def _candidate_with_calls(
 
 
 @derived
-def _path_time(trace: Trace) -> Int64:
+def _sum_path_time(trace: Trace) -> Int64:
     """Return ns of the path's host time inside each slice, or in what it calls: int64[n]; 0 for other events."""
-    spent, parts = np.zeros(len(trace), np.int64), _path_by_thread(trace)
+    spent, parts = np.zeros(len(trace), np.int64), _split_path_by_thread(trace)
     for kind in Kind:
         rows = rows_of_kind(trace, kind)
         thread = trace.events.thread[rows]
@@ -238,7 +240,7 @@ def _path_time(trace: Trace) -> Int64:
     return spent
 
 
-def _host_path_time(trace: Trace, target: str) -> int:
+def _sum_host_path_time(trace: Trace, target: str) -> int:
     """Return ns of the path's host time inside the slices of a target."""
     if target == "data_loading":
         segments = host_segments(trace)
@@ -246,13 +248,13 @@ def _host_path_time(trace: Trace, target: str) -> int:
         loading &= recorded_spans(trace).typical[segments.step]
         return int((segments.end - segments.begin)[loading].sum())
     ascending = slices_by_start(trace, target)
-    return int(covered_between(trace, ascending, _path_borders(trace))[1::2].sum())
+    return int(covered_between(trace, ascending, _find_path_borders(trace))[1::2].sum())
 
 
 @derived
-def _path_borders(trace: Trace) -> ThreadTimes:
+def _find_path_borders(trace: Trace) -> ThreadTimes:
     """Return when the path of the typical steps comes to each thread and leaves it, in turn."""
-    parts, chain = _path_by_thread(trace), np.full(len(trace.threads), NO_CODE, np.int32)
+    parts, chain = _split_path_by_thread(trace), np.full(len(trace.threads), NO_CODE, np.int32)
     chain[[code for code, _ in parts]] = np.arange(len(parts))
     borders = [np.stack(intervals, axis=1).ravel() for _, intervals in parts]
     bounds = np.cumsum([0, *map(len, borders)])
@@ -260,7 +262,7 @@ def _path_borders(trace: Trace) -> ThreadTimes:
 
 
 @derived
-def _path_by_thread(trace: Trace) -> list[tuple[int, Intervals]]:
+def _split_path_by_thread(trace: Trace) -> list[tuple[int, Intervals]]:
     """Return (thread code, when the path of the typical steps is on it) for each thread on the path."""
     path = critical_path(trace)
     inside = recorded_spans(trace).typical[path.step] & (path.kind == PathSegmentKind.HOST)

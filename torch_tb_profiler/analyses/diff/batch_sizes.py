@@ -35,7 +35,7 @@ def find_batch_sizes(tree: AlignedTree, pair: TracePair) -> tuple[int, int] | No
 
     They are the first dimensions of most inputs that differ; None if these don't agree.
     """
-    _, base, candidate = _first_dimensions(tree, pair)
+    _, base, candidate = _read_first_dimensions(tree, pair)
     differ = (base != candidate) & (base > 0) & (candidate > 0)
     pairs = Counter(zip(base[differ].tolist(), candidate[differ].tolist(), strict=True))
     if not pairs:
@@ -49,7 +49,7 @@ def find_sample_counts(tree: AlignedTree, pair: TracePair) -> tuple[int, int] | 
 
     The smallest sizes with that ratio are the samples: larger ones count their tokens or pixels.
     """
-    nodes, base, candidate = _first_dimensions(tree, pair)
+    nodes, base, candidate = _read_first_dimensions(tree, pair)
     texts = tree.base.tree.texts
     names = [texts[code] for code in tree.names[0, nodes].tolist()]
     products = np.array([_PRODUCT.match(name) is not None for name in names], np.bool_)
@@ -63,7 +63,7 @@ def find_sample_counts(tree: AlignedTree, pair: TracePair) -> tuple[int, int] | 
     return int(base[smallest]), int(candidate[smallest])
 
 
-def _first_dimensions(tree: AlignedTree, pair: TracePair) -> tuple[Int64, Int64, Int64]:
+def _read_first_dimensions(tree: AlignedTree, pair: TracePair) -> tuple[Int64, Int64, Int64]:
     """Return nodes of operators of both sides, and the first dimension of their inputs in base and candidate."""
     nodes = np.flatnonzero((tree.role == PartRole.OPERATOR) & (tree.elements[0] >= 0) & (tree.elements[1] >= 0))
     for which, side in enumerate((tree.base, tree.candidate)):
@@ -76,12 +76,12 @@ def _first_dimensions(tree: AlignedTree, pair: TracePair) -> tuple[Int64, Int64,
 
 def _dimensions_of(tree: LogicalTree, elements: Int32, trace: Trace) -> Int64:
     codes = input_shape_codes(trace)[tree.row[elements]]
-    by_code = np.array([_first_dimension(text) for text in input_shape_texts(trace)] + [0], np.int64)
+    by_code = np.array([_parse_first_dimension(text) for text in input_shape_texts(trace)] + [0], np.int64)
     dimensions: Int64 = by_code[codes]
     return dimensions
 
 
-def _first_dimension(text: str) -> int:
+def _parse_first_dimension(text: str) -> int:
     """Return the first dimension of the first input with two or more dimensions, 0 if there is none."""
     try:
         inputs = json.loads(text)

@@ -80,7 +80,7 @@ def judge_changes(pair: TracePair, min_effect: float, blocks: Mapping[str, SideV
     step = step_durations(pair.base), step_durations(pair.candidate)
     values_of = {"step": step, **blocks}
     base, candidate = (np.concatenate([values[side] for values in values_of.values()]) for side in (0, 1))
-    evidence = compare_steps(base, candidate, _rules(pair, min_effect, step[0]), alone=1)
+    evidence = compare_steps(base, candidate, _build_rules(pair, min_effect, step[0]), alone=1)
     identical = _identical_rows(base, candidate)
     rows = iter(range(len(base)))
     return JudgedChanges(
@@ -106,7 +106,7 @@ def judge_values(
     per         what times were divided by, as the resolution of the clock then is
     """
     base, candidate = values[0][None, :], values[1][None, :]
-    rules = msgspec.structs.replace(_rules(pair, min_effect, base), recordings=recordings)
+    rules = msgspec.structs.replace(_build_rules(pair, min_effect, base), recordings=recordings)
     rules = msgspec.structs.replace(rules, resolution=rules.resolution / per)
     evidence = compare_steps(base, candidate, rules, alone=1)
     return _change(evidence, 0, bool(_identical_rows(base, candidate)[0]))
@@ -139,7 +139,7 @@ def _identical_rows(base: Float64, candidate: Float64) -> Bool:
 
 def _change(evidence: ChangeEvidence, row: int, identical: bool) -> Change:
     base, delta = float(evidence.base[row]), float(evidence.delta[row])
-    verdict = _verdict(evidence, row, identical)
+    verdict = _judge_row(evidence, row, identical)
     needed = float(evidence.needed[row])
     return Change(
         base_ns=base,
@@ -160,7 +160,7 @@ def _round_up(count: float) -> int:
     return math.ceil(count / unit) * unit
 
 
-def _verdict(evidence: ChangeEvidence, row: int, identical: bool) -> Verdict:
+def _judge_row(evidence: ChangeEvidence, row: int, identical: bool) -> Verdict:
     if identical:
         return "equal"
     if evidence.changed[row]:
@@ -172,7 +172,7 @@ def _none_if_nan(value: np.float64) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _rules(pair: TracePair, min_effect: float, base: Float64) -> ChangeRules:
+def _build_rules(pair: TracePair, min_effect: float, base: Float64) -> ChangeRules:
     return ChangeRules(
         step=float(base.mean()) if base.size else 0.0,
         min_effect=min_effect,

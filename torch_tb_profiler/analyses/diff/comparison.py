@@ -119,8 +119,8 @@ def compare(pair: TracePair, min_effect: float) -> PairComparison:
             "family": families.columns[0],
             "matrix": matrix_operator_times(pair),
             "collective": collectives.columns[0],
-            "communication": (_communication_rows(pair.base), _communication_rows(pair.candidate)),
-            "busy": _busy_rows(pair, devices),
+            "communication": (_build_communication_rows(pair.base), _build_communication_rows(pair.candidate)),
+            "busy": _build_busy_rows(pair, devices),
             **({} if samples is None else {"sample": _step_rows_per_sample(pair, samples)}),
         },
     )
@@ -175,7 +175,7 @@ def _step_rows_per_sample(pair: TracePair, samples: tuple[int, int]) -> SideValu
     return step_durations(pair.base), step_durations(pair.candidate) * (samples[0] / samples[1])
 
 
-def _communication_rows(recordings: Recordings) -> Float64:
+def _build_communication_rows(recordings: Recordings) -> Float64:
     """Return two rows: all communication, exposed communication."""
     times: Float64 = np.concatenate([np.stack(communication_times(trace)) for trace in recordings], axis=1)
     return times.astype(np.float64)
@@ -186,15 +186,15 @@ def _known_devices(trace: Trace) -> tuple[DeviceUtilization, ...]:
     return () if missing_kernels_reason(trace) is not None else utilizations(trace)
 
 
-def _busy_rows(pair: TracePair, devices: DevicePairs) -> SideValues:
+def _build_busy_rows(pair: TracePair, devices: DevicePairs) -> SideValues:
     """Return a row of busy time per device."""
     return (
-        _busy_rows_of_side(pair.base, [both[0] for both in devices]),
-        _busy_rows_of_side(pair.candidate, [both[1] for both in devices]),
+        _build_side_busy_rows(pair.base, [both[0] for both in devices]),
+        _build_side_busy_rows(pair.candidate, [both[1] for both in devices]),
     )
 
 
-def _busy_rows_of_side(recordings: Recordings, devices: list[DeviceUtilization | None]) -> Float64:
+def _build_side_busy_rows(recordings: Recordings, devices: list[DeviceUtilization | None]) -> Float64:
     values = np.zeros((len(devices), sum(len(counted_steps(trace)) for trace in recordings)))
     for row, device in enumerate(devices):
         if device is not None:

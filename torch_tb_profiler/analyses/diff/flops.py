@@ -53,13 +53,13 @@ def step_flops(recordings: Recordings) -> StepFlops:
 def matrix_operator_times(pair: TracePair) -> SideValues:
     """Return one row: ns per counted step in which matrix operators with known FLOPs run."""
     base, candidate = (
-        np.concatenate([_matrix_operator_time(trace) for trace in side])[None, :]
+        np.concatenate([_sum_matrix_operator_time(trace) for trace in side])[None, :]
         for side in (pair.base, pair.candidate)
     )
     return base, candidate
 
 
-def _matrix_operator_time(trace: Trace) -> Float64:
+def _sum_matrix_operator_time(trace: Trace) -> Float64:
     call_work, step = operator_work(trace), _step_of_calls(trace)
     in_steps = (step >= 0) & call_work.matrix & (call_work.flops > 0)
     times = np.bincount(step[in_steps], call_work.busy[in_steps], minlength=len(counted_steps(trace)))

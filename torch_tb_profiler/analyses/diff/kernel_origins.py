@@ -29,7 +29,7 @@ def align_kernels_by_origin(pair: TracePair) -> dict[str, str]:
     """
     if not all(any(map(has_indirect_kernels, side)) for side in (pair.base, pair.candidate)):
         return {}
-    base, candidate = ([*map(_places_by_name, side)] for side in (pair.base, pair.candidate))
+    base, candidate = ([*map(_group_places_by_name, side)] for side in (pair.base, pair.candidate))
     aligned: dict[str, str] = {}
     without_lines = [_join(side, lines=False) for side in (base, candidate)]
     _pair_unique(aligned, *without_lines)
@@ -40,7 +40,7 @@ def align_kernels_by_origin(pair: TracePair) -> dict[str, str]:
     return aligned
 
 
-def _places_by_name(trace: Trace) -> dict[str, set[tuple[Hashable, ...]] | None]:
+def _group_places_by_name(trace: Trace) -> dict[str, set[tuple[Hashable, ...]] | None]:
     """Return the (operator, modules, nodes, lines) of the kernels of each name; None if one is unknown."""
     found, rows = origins(trace), rows_of_kind(trace, Kind.KERNEL)
     at, names = origin_positions(trace)[rows], trace.events.name[rows]

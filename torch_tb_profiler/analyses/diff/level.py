@@ -104,12 +104,12 @@ class LevelValues:
         self._unrecorded = unknown_by_side(pair)
         self._with_calls = any("runtime" in of_side for of_side in self._unrecorded)
         durations = step_durations(pair.base), step_durations(pair.candidate)
-        self._calls, host, device = _times(self.tree, self._node, self._children, durations, self._with_calls)
+        self._calls, host, device = _sum_times(self.tree, self._node, self._children, durations, self._with_calls)
         self._inside = (
-            self._rows_inside(pair.base, self.tree.base),
-            self._rows_inside(pair.candidate, self.tree.candidate),
+            self._find_rows_inside(pair.base, self.tree.base),
+            self._find_rows_inside(pair.candidate, self.tree.candidate),
         )
-        self._operators = self._operator_table(pair)
+        self._operators = self._build_operator_table(pair)
         self._flops = (
             flops_by_operator(pair.base, self._inside[0]),
             flops_by_operator(pair.candidate, self._inside[1]),
@@ -117,7 +117,7 @@ class LevelValues:
         self.blocks: dict[str, SideValues] = {"host": host, "device": device}
         self.blocks |= dict(zip(OPERATOR_TIMES, self._operators.columns, strict=True))
 
-    def _operator_table(self, pair: TracePair) -> NameTable:
+    def _build_operator_table(self, pair: TracePair) -> NameTable:
         base, candidate = (
             join_recordings(
                 [
@@ -129,7 +129,7 @@ class LevelValues:
         )
         return build_name_table(base, candidate, find_renames(self.tree, PartRole.OPERATOR))
 
-    def _rows_inside(self, recordings: Recordings, side: AlignedSide) -> list[Bool | None]:
+    def _find_rows_inside(self, recordings: Recordings, side: AlignedSide) -> list[Bool | None]:
         """Return the rows of each recording that are inside the part; None for the root, which has all."""
         inside: list[Bool | None] = [None] * len(recordings)
         if self._node:
@@ -147,7 +147,7 @@ class LevelValues:
         }
         path = self._trail[-1][0]
         parts = [
-            self._part(int(node), _child_path(path, i), 1 + i, changes)
+            self._build_part(int(node), _child_path(path, i), 1 + i, changes)
             for i, node in enumerate(self._children)
             if any(side[1 + i].any() for side in self._calls)  # else it is in no counted step
         ]
@@ -157,7 +157,7 @@ class LevelValues:
             parts.append(ComparedPart(path, None, None, None, 0, calls, self_time, ZERO_CHANGE, None, None))
         return ComparedLevel(
             trail=tuple((above, part_name(self.tree, node)) for above, node in self._trail),
-            part=self._part(self._node, path, 0, changes),
+            part=self._build_part(self._node, path, 0, changes),
             parts=tuple(parts),
             operators=tuple(
                 replace(
@@ -201,7 +201,7 @@ class LevelValues:
             return base or placeless, candidate or placeless
         return self._lacks("cpu_exec")
 
-    def _part(self, node: int, path: str, row: int, changes: Mapping[str, Sequence[Change]]) -> ComparedPart:
+    def _build_part(self, node: int, path: str, row: int, changes: Mapping[str, Sequence[Change]]) -> ComparedPart:
         tree, unrecorded = self.tree, self._unrecorded_sides(node)
         is_call = tree.role[node] == PartRole.RUNTIME
         return ComparedPart(
@@ -259,7 +259,7 @@ def part_name(tree: AlignedTree, node: int) -> str:
     return "step" if node == 0 else tree.text(0, node) or tree.text(1, node) or ""
 
 
-def _times(
+def _sum_times(
     tree: AlignedTree, node: int, children: Int32, steps: SideValues, with_calls: bool
 ) -> tuple[SideValues, SideValues, SideValues]:
     """Return (calls, host, device) per step of a node and its children; `host` ends with the node's self time.
@@ -269,14 +269,14 @@ def _times(
     """
     nodes = np.append(node, children).astype(np.int64)
     base, candidate = (
-        _times_of_side(side, nodes, len(tree), duration[0], with_calls)
+        _sum_side_times(side, nodes, len(tree), duration[0], with_calls)
         for side, duration in zip((tree.base, tree.candidate), steps, strict=True)
     )
     calls, host, device = zip(base, candidate, strict=True)
     return calls, host, device
 
 
-def _times_of_side(
+def _sum_side_times(
     side: AlignedSide, nodes: Int64, count: int, step: Float64, with_calls: bool
 ) -> tuple[Float64, Float64, Float64]:
     elements = side.tree

@@ -90,7 +90,7 @@ class _TreeBuilder:
 
     def build(self) -> LogicalTree:
         trace = self.trace
-        rows, around, task_around = self._host_rows()
+        rows, around, task_around = self._collect_host_rows()
         count = len(rows)
         self.of_row = np.full(len(trace) + 1, NO_CODE, np.int32)
         self.of_row[rows] = np.arange(count, dtype=np.int32)
@@ -112,7 +112,7 @@ class _TreeBuilder:
         self._add_device_work()
         return self._finish()
 
-    def _host_rows(self) -> tuple[Int32, Int32, Int32]:
+    def _collect_host_rows(self) -> tuple[Int32, Int32, Int32]:
         """Return the rows of host elements by start, the element around each event, and the task around it."""
         trace = self.trace
         kind = event_kinds(trace)
@@ -248,7 +248,7 @@ class _TreeBuilder:
         self.device = np.append(self.device, np.zeros(len(self.parent) - len(self.device), np.int64))
 
     def _finish(self) -> LogicalTree:
-        depth = _depths(self.parent)
+        depth = _compute_depths(self.parent)
         by_depth = np.argsort(depth, kind="stable")
         bounds = np.searchsorted(depth[by_depth], np.arange(int(depth.max(initial=0)) + 2))
         for low, high in zip(bounds[2:-1][::-1], bounds[3:][::-1], strict=True):
@@ -269,10 +269,10 @@ class _TreeBuilder:
             main=self.main,
             of_row=self.of_row[:-1],
         )
-        return replace(tree, occurrence=_occurrences(tree))
+        return replace(tree, occurrence=_number_occurrences(tree))
 
 
-def _depths(parent: Int32) -> Int32:
+def _compute_depths(parent: Int32) -> Int32:
     """Return the depth of each element, 1 without a parent; each round looks twice as far up."""
     depth = np.ones(len(parent), np.int32)
     above = parent.astype(np.int64)
@@ -282,7 +282,7 @@ def _depths(parent: Int32) -> Int32:
     return depth
 
 
-def _occurrences(tree: LogicalTree) -> Int32:
+def _number_occurrences(tree: LogicalTree) -> Int32:
     """Number the calls of modules whose names have no instance number by their turn in the call, int32[m]."""
     plain = np.array([_INSTANCE.search(text) is None for text in tree.texts])
     calls = np.flatnonzero((tree.role == PartRole.MODULE) & plain[tree.name])

@@ -58,7 +58,7 @@ def compare_phases(
     compared = []
     for number, phase in enumerate(PHASES):
         base, candidate = (
-            _phase_times(side, times, number)
+            _build_phase_times(side, times, number)
             for side, times in zip((pair.base, pair.candidate), durations, strict=True)
         )
         if len(base.durations) or len(candidate.durations):
@@ -77,12 +77,12 @@ def _compare(
         durations = base.durations.astype(np.float64), candidate.durations.astype(np.float64)
         iteration = judge_values(pair, min_effect, durations, recordings)
     if has_both and None not in tokens:
-        ratios = _per_token(base), _per_token(candidate)
+        ratios = _divide_by_tokens(base), _divide_by_tokens(candidate)
         per_token = judge_values(pair, min_effect, ratios, recordings, per=max(filter(None, tokens)))
     return ComparedPhase(phase, (len(base.durations), len(candidate.durations)), tokens, iteration, per_token)
 
 
-def _per_token(side: _PhaseTimes) -> Float64:
+def _divide_by_tokens(side: _PhaseTimes) -> Float64:
     """Return values whose mean is all time over all tokens, and whose scatter is that of this ratio, float64[k].
 
     Ratio estimation (Cochran, Sampling Techniques, 1977, chapter 6): the residual of each iteration from the
@@ -94,7 +94,7 @@ def _per_token(side: _PhaseTimes) -> Float64:
     return values
 
 
-def _phase_times(recordings: Recordings, durations: Sequence[Int64], number: int) -> _PhaseTimes:
+def _build_phase_times(recordings: Recordings, durations: Sequence[Int64], number: int) -> _PhaseTimes:
     """Return the iterations of one phase of all recordings, which are of inference engines."""
     masks, tokens = [], []
     for trace in recordings:
@@ -102,12 +102,12 @@ def _phase_times(recordings: Recordings, durations: Sequence[Int64], number: int
         assert found is not None
         mask = found.phase == number
         masks.append(mask)
-        tokens.append(_tokens(found)[mask])
+        tokens.append(_count_tokens(found)[mask])
     mine = [each[mask] for each, mask in zip(durations, masks, strict=True)]
     return _PhaseTimes(np.concatenate(mine), np.concatenate(tokens), [int(mask.sum()) for mask in masks])
 
 
-def _tokens(found: ServingIterations) -> Int64:
+def _count_tokens(found: ServingIterations) -> Int64:
     """Return the tokens of each iteration, int64[k]; ABSENT where the labels don't count them."""
     known = (found.prompt_tokens != ABSENT) & (found.decode_requests != ABSENT)
     # With speculative decoding a request makes more than one token, and the labels don't say how many.

@@ -65,11 +65,11 @@ def phase_times(trace: Trace) -> PartTimes:
     parts: PartTimes = {}
     so_far: list[Intervals] = []
     counted = np.zeros(len(steps), np.int64)
-    trained = union(_host_intervals(trace, "optimizer"), _host_intervals(trace, "backward"))
+    trained = union(_find_host_intervals(trace, "optimizer"), _find_host_intervals(trace, "backward"))
     for name in PHASE_ORDER:
-        during = _host_intervals(trace, name)
+        during = _find_host_intervals(trace, name)
         if name == "forward":
-            during = subtract(during, _after(trained, steps.starts, host_end))
+            during = subtract(during, _find_rest_after(trained, steps.starts, host_end))
         so_far = [union(*so_far, during)]
         reached = covered_time(so_far[0], steps.starts, host_end)
         parts[name] = reached - counted
@@ -79,7 +79,7 @@ def phase_times(trace: Trace) -> PartTimes:
     return parts
 
 
-def _after(during: Intervals, starts: Int64, ends: Int64) -> Intervals:
+def _find_rest_after(during: Intervals, starts: Int64, ends: Int64) -> Intervals:
     """Return the rest of each window after the last of these intervals that ends in it; of those with any."""
     last = np.searchsorted(during.ends, ends, "right") - 1
     known = last >= 0
@@ -87,7 +87,7 @@ def _after(during: Intervals, starts: Int64, ends: Int64) -> Intervals:
     return merge(during.ends[last[known]], ends[known])
 
 
-def _host_intervals(trace: Trace, phase: str) -> Intervals:
+def _find_host_intervals(trace: Trace, phase: str) -> Intervals:
     if not has_host_events(trace):  # the trace has the phases of a trainer only
         rows = trainer_phases(trace)[phase]
         return event_intervals(trace, rows)
@@ -137,9 +137,9 @@ def unknown_by_side(pair: TracePair) -> tuple[dict[str, str], dict[str, str]]:
         by_kernels = any(is_communication_kernel(trace).any() for trace in traces)
         by_kernels |= any(len(host_communication_calls(trace)) == 0 for trace in idle)
         names = ("kernel", "memcpy", "memset", *(("communication",) if by_kernels else ()))
-        _add_reason(unknown, pair, idle, names, without_device_work)
+        _add_reason(unknown, pair, idle, names, no_device_work_reason)
     if 0 < len(silent) < len(traces):
-        _add_reason(unknown, pair, silent, ("runtime",), _without_calls)
+        _add_reason(unknown, pair, silent, ("runtime",), _no_calls_reason)
     return unknown
 
 
@@ -166,14 +166,14 @@ def _add_reason(
             of_side.setdefault(category, reason([name for name, _ in sides]))
 
 
-def without_device_work(sides: Sequence[str]) -> str:
+def no_device_work_reason(sides: Sequence[str]) -> str:
     """Return why the device times of these sides are unknown beside a recording with device work."""
     names = " and ".join(f"the {name}" for name in sides)
     it = "it" if len(sides) == 1 else "they"
     return f"{names} recorded no device work: {it} ran on the CPU, or the profiler didn't record the device"
 
 
-def _without_calls(sides: Sequence[str]) -> str:
+def _no_calls_reason(sides: Sequence[str]) -> str:
     names = " and ".join(f"the {name}" for name in sides)
     it = "it" if len(sides) == 1 else "they"
     return f"{names} recorded no runtime calls: {it} made none, or the profiler didn't record them"
@@ -217,11 +217,11 @@ def build_step_parts(
     base: PartTimes, candidate: PartTimes, judged: Sequence[Change], unknown: Collection[str] = ()
 ) -> tuple[StepPart, ...]:
     """Build the parts with their changes."""
-    rows = zip(base, _rounded_means(base), _rounded_means(candidate), judged, strict=True)
+    rows = zip(base, _round_means(base), _round_means(candidate), judged, strict=True)
     return tuple(StepPart(name, old, new, name not in unknown, change) for name, old, new, change in rows)
 
 
-def _rounded_means(parts: PartTimes) -> list[int]:
+def _round_means(parts: PartTimes) -> list[int]:
     """Return the mean of each part in integer ns; running sums are rounded, so that all sum to the step's mean."""
     count = max(len(next(iter(parts.values()))), 1)
     sums = np.cumsum([int(values.sum()) for values in parts.values()]).tolist()

@@ -130,7 +130,7 @@ class _Aligner:
         self.step_starts = tuple(
             np.concatenate([counted_steps(trace).starts for trace in side]) for side in (pair.base, pair.candidate)
         )
-        self.keys = _common_keys(self.trees, align_kernels_by_origin(pair))
+        self.keys = _build_common_keys(self.trees, align_kernels_by_origin(pair))
         self.offsets = tuple(
             _offsets_in_step(tree, starts) for tree, starts in zip(self.trees, self.step_starts, strict=True)
         )
@@ -258,7 +258,7 @@ def _offsets_in_step(tree: LogicalTree, step_starts: Int64) -> Int64:
     return np.where(tree.step >= 0, tree.start - np.append(step_starts, 0)[tree.step], tree.start)
 
 
-def _common_keys(trees: tuple[LogicalTree, LogicalTree], aligned: Mapping[str, str]) -> tuple[Int64, Int64]:
+def _build_common_keys(trees: tuple[LogicalTree, LogicalTree], aligned: Mapping[str, str]) -> tuple[Int64, Int64]:
     """Return dense keys that are equal for elements of the same role, name and occurrence, int64[m] per tree.
 
     aligned  kernel of the base -> that of the candidate with the same origin

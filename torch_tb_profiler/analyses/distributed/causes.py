@@ -121,7 +121,7 @@ def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> 
     steps = count_typical_steps(comparison.job, member)
     kernel = next(category for category in activity.categories if category.name == "kernel")
     on_device = _is_on_device(activity)
-    speed = _kernel_speed(comparison.job, member) if on_device else None
+    speed = _compare_kernel_speed(comparison.job, member) if on_device else None
     if speed is not None and speed.uniform:
         return StragglerCause(
             kind="slower_device",
@@ -137,8 +137,8 @@ def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> 
     extra = activity.excess / steps
     resized = find_resized_kernel(comparison.job, member, extra) if on_device else None
     divisible = find_resized_kernel(comparison.job, member, extra, MIN_DIVISIBLE_SHARE) is not None
-    named = _largest(activity.kernels if on_device else activity.host, MIN_NAMED_SHARE * activity.excess)
-    frame = None if on_device else _largest(activity.frames, MIN_NAMED_SHARE * activity.excess)
+    named = _find_largest(activity.kernels if on_device else activity.host, MIN_NAMED_SHARE * activity.excess)
+    frame = None if on_device else _find_largest(activity.frames, MIN_NAMED_SHARE * activity.excess)
     if frame is not None and frame.excess < MAJORITY_SHARE * frame.time:
         frame = None  # such as the training loop, in which every rank spends its time
     where: Literal["host", "frame", "device"] = "device" if on_device else "host"
@@ -150,7 +150,7 @@ def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> 
     if not on_device and named is not None and is_data_loading(named.name):
         kind = "data_loading"
     elif frame is not None:
-        majority = _largest(activity.host, MAJORITY_SHARE * activity.excess)
+        majority = _find_largest(activity.host, MAJORITY_SHARE * activity.excess)
         named, where, operator = frame, "frame", None if majority is None else majority.name
     if named is not None:
         return StragglerCause(
@@ -196,22 +196,22 @@ def find_slower_devices(job: DistributedJob) -> SlowerDevices | None:
 
     The ranks are parted where their paces differ most, as no median tells which are slow if that many are.
     """
-    paces = _paces(job)
+    paces = _compute_paces(job)
     order = sorted(paces, key=lambda member: paces[member])
     if len(order) < 2 or len(order) < len(job.sources):
         return None
     gaps = [paces[slow] / paces[fast] for fast, slow in pairwise(order)]
     first_slow = int(np.argmax(gaps)) + 1
     fast, slow = order[:first_slow], sorted(order[first_slow:])
-    typical = _median_times(job, fast)
-    speeds = [_speed_beside(job, member, typical) for member in slow]
+    typical = _compute_median_times(job, fast)
+    speeds = [_compare_speed(job, member, typical) for member in slow]
     ratios = [speed.ratio for speed in speeds if speed is not None and speed.uniform]
     if len(ratios) < len(slow):
         return None
     return SlowerDevices(tuple(slow), tuple(sorted(fast)), min(ratios), max(ratios))
 
 
-def _paces(job: DistributedJob) -> dict[int, float]:
+def _compute_paces(job: DistributedJob) -> dict[int, float]:
     """Return the time of each rank's kernels over that of as many calls on the fastest rank, by member.
 
     Only kernels that another rank runs on equal sizes count; a rank without such kernels has no pace.
@@ -247,14 +247,14 @@ def name_late_once(comparison: RankComparison, work: WorkWindows, once: LateOnce
     for activity in straggler_activity(comparison, during, [once.member]):
         # Where the device works longer, the host just waits for it.
         for times in (activity.kernels,) if _is_on_device(activity) else (activity.frames, activity.host):
-            largest = _largest(times, MAJORITY_SHARE * activity.excess)
+            largest = _find_largest(times, MAJORITY_SHARE * activity.excess)
             if largest is not None:
                 name = activity.short_names.get(largest.name, largest.name)
                 return msgspec.structs.replace(once, name=name)
     return once
 
 
-def _largest(times: Sequence[RankTime], min_excess: float) -> RankTime | None:
+def _find_largest(times: Sequence[RankTime], min_excess: float) -> RankTime | None:
     """Return the first, largest time if its excess is more than `min_excess`."""
     return times[0] if times and times[0].excess > min_excess else None
 
@@ -270,13 +270,13 @@ class _KernelSpeed(msgspec.Struct, frozen=True):
     uniform: bool
 
 
-def _kernel_speed(job: DistributedJob, member: int) -> _KernelSpeed | None:
+def _compare_kernel_speed(job: DistributedJob, member: int) -> _KernelSpeed | None:
     """Return the speed of a rank's kernels that others run on equal sizes, None if they are too small a part."""
     others = [position for position in range(len(job.sources)) if position != member]
-    return _speed_beside(job, member, _median_times(job, others))
+    return _compare_speed(job, member, _compute_median_times(job, others))
 
 
-def _median_times(job: DistributedJob, members: Sequence[int]) -> dict[_Kernel, float]:
+def _compute_median_times(job: DistributedJob, members: Sequence[int]) -> dict[_Kernel, float]:
     """Return the median over these ranks of how long a call of each kernel takes on average, in ns."""
     means: dict[_Kernel, list[float]] = {}
     for summary in (job.sources[member].summary for member in members):
@@ -287,7 +287,9 @@ def _median_times(job: DistributedJob, members: Sequence[int]) -> dict[_Kernel, 
     return {key: median(times) for key, times in means.items()}
 
 
-def _speed_beside(job: DistributedJob, member: int, typical_times: Mapping[_Kernel, float]) -> _KernelSpeed | None:
+def _compare_speed(
+    job: DistributedJob, member: int, typical_times: Mapping[_Kernel, float]
+) -> _KernelSpeed | None:
     summary = job.sources[member].summary
     keys = [(summary.names[total.name], total.size) for total in summary.kernels]
     pairs = [

@@ -98,9 +98,9 @@ def align_clocks(job: DistributedJob, matching: Matching) -> RankClocks:
         [0 if day is None else day + by - zero for day, by in zip(days, sync_shifts, strict=True)], np.int64
     )
     offsets = _EndOffsets(job, matching, nominal, reference)
-    host_offsets = _host_offsets(job, offsets, [day is not None for day in days], reference)
+    host_offsets = _estimate_host_offsets(job, offsets, [day is not None for day in days], reference)
     clocks = [
-        _rank_clock(offsets, nominal, i, day is not None, i == reference, host_offsets, syncs[i])
+        _build_rank_clock(offsets, nominal, i, day is not None, i == reference, host_offsets, syncs[i])
         for i, day in enumerate(days)
     ]
     first = min(clock.shift for clock in clocks if clock.shift is not None)
@@ -141,7 +141,9 @@ def _sync_offsets(job: DistributedJob, days: Sequence[int | None], reference: in
     ]
 
 
-def _host_offsets(job: DistributedJob, offsets: _EndOffsets, dated: Sequence[bool], reference: int) -> Int64:
+def _estimate_host_offsets(
+    job: DistributedJob, offsets: _EndOffsets, dated: Sequence[bool], reference: int
+) -> Int64:
     """Return int64[sources], the ns by which each host's clock is ahead; the processes of a host share it.
 
     A process that differs from the median of its host (or from the reference) has an offset of its own.
@@ -161,7 +163,7 @@ def _host_offsets(job: DistributedJob, offsets: _EndOffsets, dated: Sequence[boo
     return shared
 
 
-def _rank_clock(
+def _build_rank_clock(
     offsets: _EndOffsets,
     nominal: Int64,
     i: int,
@@ -190,7 +192,7 @@ def _rank_clock(
     return RankClock("collective_ends", corrected, error, ends, int(nominal[i]) - offset)
 
 
-def _certain_groups(job: DistributedJob) -> Bool:
+def _find_certain_groups(job: DistributedJob) -> Bool:
     """Return bool[groups + 1], True for groups whose members are known to communicate with each other.
 
     Operations of several unknown groups that run at about the same time need not end together.
@@ -215,7 +217,7 @@ class _EndOffsets:
         self.ends = np.zeros(count, np.int64)
         self._reached = np.zeros(count, np.bool_)
         self._reached[reference] = True
-        shared = matching.compared & _certain_groups(job)[job.table.group[:]]
+        shared = matching.compared & _find_certain_groups(job)[job.table.group[:]]
         for rows in (np.flatnonzero(shared & job.is_named(*_ENDING_TOGETHER)), np.flatnonzero(shared)):
             self._propagate(job, matching, nominal, rows)
         named = np.array([group.name is not None for group in job.groups] + [False])[job.table.group[:]]

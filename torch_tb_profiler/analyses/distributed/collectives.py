@@ -60,17 +60,17 @@ def collective_table(comparison: RankComparison) -> CollectiveTable:
     np.add.at(waiting, instance[compared], comparison.split.waiting[compared])
     return CollectiveTable(
         example,
-        start=_extreme(np.minimum, instance[placed], table.start[placed] + shifts, count),
-        end=_extreme(np.maximum, instance[placed], table.end[placed] + shifts, count),
-        message=_extreme(np.maximum, instance, table.message[:], count),
-        latency=_extreme(np.maximum, instance[timed], table.latency[timed], count),
-        transfer=_extreme(np.minimum, instance[compared], table.latency[compared], count),
+        start=_find_extreme(np.minimum, instance[placed], table.start[placed] + shifts, count),
+        end=_find_extreme(np.maximum, instance[placed], table.end[placed] + shifts, count),
+        message=_find_extreme(np.maximum, instance, table.message[:], count),
+        latency=_find_extreme(np.maximum, instance[timed], table.latency[timed], count),
+        transfer=_find_extreme(np.minimum, instance[compared], table.latency[compared], count),
         waiting=np.where(known, waiting, ABSENT),
         bandwidth=bandwidths(comparison.job, comparison.split, instance, count),
     )
 
 
-def _extreme(choose: np.ufunc, which: Int64, values: Int64, count: int) -> Int64:
+def _find_extreme(choose: np.ufunc, which: Int64, values: Int64, count: int) -> Int64:
     """Return int64[count], the minimum or the maximum of each collective's values, ABSENT without any."""
     limits = np.iinfo(np.int64)
     none = limits.max if choose is np.minimum else limits.min
@@ -105,13 +105,13 @@ def select_collectives(
 
     NotFoundError for a group, step, or worker that does not exist.
     """
-    rows = np.flatnonzero(_passes(comparison, table, filter_))
+    rows = np.flatnonzero(_filter_mask(comparison, table, filter_))
     order = rows[np.argsort(_sort_key(comparison, table, sort)[rows], kind="stable")]
     ids: list[int] = (order[::-1] if descending else order).tolist()
     return ids
 
 
-def _passes(comparison: RankComparison, table: CollectiveTable, filter_: CollectiveFilter) -> Bool:
+def _filter_mask(comparison: RankComparison, table: CollectiveTable, filter_: CollectiveFilter) -> Bool:
     job = comparison.job
     passes = np.ones(len(comparison.matching), np.bool_)
     if filter_.group is not None:
@@ -259,10 +259,10 @@ class CollectiveParticipant(msgspec.Struct, frozen=True):
 def collective_participants(comparison: RankComparison, collective: int) -> list[CollectiveParticipant]:
     """Return the operations of a collective in order of rank."""
     rows = np.flatnonzero(comparison.matching.instance == collective).tolist()
-    return [_participant(comparison, row) for row in rows]
+    return [_build_participant(comparison, row) for row in rows]
 
 
-def _participant(comparison: RankComparison, row: int) -> CollectiveParticipant:
+def _build_participant(comparison: RankComparison, row: int) -> CollectiveParticipant:
     table, arrivals = comparison.job.table, comparison.arrivals
     source, shift = comparison.job.source_of(row), comparison.clocks.clocks[table.member[row]].shift
     details = source.details()
@@ -286,11 +286,13 @@ def _participant(comparison: RankComparison, row: int) -> CollectiveParticipant:
         exposed=optional_int(table.exposed[row]),
         after_first=None if start is None or arrivals.lateness[row] == ABSENT else start - first,
         is_median=bool(arrivals.is_median[row]),
-        before=None if table.window[row] == ABSENT else _operation_window(int(table.window[row]), details, cell),
+        before=None
+        if table.window[row] == ABSENT
+        else _build_operation_window(int(table.window[row]), details, cell),
     )
 
 
-def _operation_window(length: int, details: RankDetails, cell: np.void) -> OperationWindow:
+def _build_operation_window(length: int, details: RankDetails, cell: np.void) -> OperationWindow:
     def named_times(codes: str, times: str) -> list[tuple[str, int]]:
         pairs = zip(cell[codes].tolist(), cell[times].tolist(), strict=True)
         return [(details.names[code], time) for code, time in pairs if code != NO_CODE]

@@ -134,12 +134,15 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     replayed_job = start_in_thread(lambda: JobReplay(job, matching, split, all_work))
     work = without_odd_steps(job, all_work)
     member = select(job.table.member, work.rows)
-    net, positive = _excess_by_rank(member, work, ranks)
+    net, positive = _sum_excess_by_rank(member, work, ranks)
     replayed = np.argsort(-positive, kind="stable")[:MAX_REPLAYED_RANKS].tolist()
-    sets = [*_late_hosts(job, net), *_largest_sets(net, ranks)]
-    similar, transfers = _similar_transfers(job, matching, split), _typical_transfers(job, matching, split)
-    absent = _recurring_waits(job, matching, split, _waiting_for_absent_ranks(job, matching, split))
-    slow = _slow_link_ranks(job, matching, split, similar)
+    sets = [*_find_late_hosts(job, net), *_list_largest_sets(net, ranks)]
+    similar, transfers = (
+        _collect_similar_transfers(job, matching, split),
+        _compute_typical_transfers(job, matching, split),
+    )
+    absent = _select_recurring_waits(job, matching, split, _estimate_waits_for_absent_ranks(job, matching, split))
+    slow = _find_slow_link_ranks(job, matching, split, similar)
     longer = tuple(np.flatnonzero(net > 0).tolist())
     # Where half of the ranks work longer, each is typical of the others: without their excess, the job is as fast
     # as the other half.
@@ -149,12 +152,14 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
         typical[list(members), column] = True
     saving = np.zeros((len(matching), len(slow) + 2), np.int64)
     for column, rank in enumerate(slow):
-        saving[:, column] = np.maximum(_beyond_others(similar, _collectives_of(job, matching, [rank])), 0)
-    saving[:, -2], saving[:, -1] = absent, _absent_limit(matching, split)
+        saving[:, column] = np.maximum(_excess_over_others(similar, _collectives_of(job, matching, [rank])), 0)
+    saving[:, -2], saving[:, -1] = absent, _max_waits_for_absent_ranks(matching, split)
     saving[_in_odd_steps(job, matching, split)] = 0
     never_late = without_lateness_at_times(job, all_work)
     network = replayed_job()
-    savings = start_in_thread(lambda: (_savings(network, never_late), _savings(network, even_split(job, work))))
+    savings = start_in_thread(
+        lambda: (_compute_savings(network, never_late), _compute_savings(network, even_split(job, work)))
+    )
     result = network.replay(ReplayScenarios(typical, saving), work)
     steps = _median_typical_steps(job)
     earlier_at_times, even = (each / steps for each in savings())
@@ -178,7 +183,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
                 each,
                 network,
                 work,
-                _beyond_others(similar, _collectives_of(job, matching, each.members)),
+                _excess_over_others(similar, _collectives_of(job, matching, each.members)),
                 transfers,
                 steps,
             )
@@ -191,7 +196,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
         ),
         absent=Suspect((), _cost_to_others(earlier[:, -2], ()), "absent"),
         absent_limit=_cost_to_others(earlier[:, -1], ()),
-        held_up_by=_lateness_sources(job, split, matching, result, replayed),
+        held_up_by=_find_lateness_sources(job, split, matching, result, replayed),
         work=work,
         all_work=all_work,
     )
@@ -206,7 +211,7 @@ def faster_network_savings(
     """
     if not (select(job.table.held, split.compared) > 0).all():
         return None
-    saving = _typical_transfers(job, matching, split)[:, None] * np.array(percents, np.int64) // 100
+    saving = _compute_typical_transfers(job, matching, split)[:, None] * np.array(percents, np.int64) // 100
     nobody = np.zeros((len(job.sources), len(percents)), np.bool_)
     result = JobReplay(job, matching, split, work).replay(ReplayScenarios(nobody, saving), work)
     earlier = result.earlier / _median_typical_steps(job)
@@ -218,14 +223,14 @@ def _median_typical_steps(job: DistributedJob) -> float:
     return median([count_typical_steps(job, member) for member in range(len(job.sources))]) if job.sources else 1
 
 
-def _excess_by_rank(member: Int32, work: WorkWindows, ranks: int) -> tuple[Int64, Int64]:
+def _sum_excess_by_rank(member: Int32, work: WorkWindows, ranks: int) -> tuple[Int64, Int64]:
     """Return int64[ranks], the ns that each rank works longer than is typical: in all, and where it does."""
     excess = work.excess
     net = sums_by_number(member, excess, ranks)
     return net, sums_by_number(member, np.maximum(excess, 0, out=excess), ranks)
 
 
-def _savings(network: JobReplay, work: WorkWindows) -> Int64:
+def _compute_savings(network: JobReplay, work: WorkWindows) -> Int64:
     """Return int64[ranks], the ns that each would be done earlier if all worked as long as is typical of them."""
     return network.replay(ReplayScenarios(np.ones((network.ranks, 1), np.bool_)), work).earlier[:, 0]
 
@@ -236,7 +241,7 @@ def _cost_to_others(earlier: Float64, members: Sequence[int]) -> float:
     return max(float((others if len(others) else earlier).max(initial=0.0)), 0.0)
 
 
-def _late_hosts(job: DistributedJob, net: Int64) -> list[tuple[tuple[int, ...], str | None]]:
+def _find_late_hosts(job: DistributedJob, net: Int64) -> list[tuple[tuple[int, ...], str | None]]:
     """Return the ranks of each host with several ranks, most of which work longer than is typical."""
     hosts: dict[str, list[int]] = {}
     for member, source in enumerate(job.sources):
@@ -252,14 +257,14 @@ def _late_hosts(job: DistributedJob, net: Int64) -> list[tuple[tuple[int, ...], 
     ]
 
 
-def _largest_sets(net: Int64, ranks: int) -> list[tuple[tuple[int, ...], str | None]]:
+def _list_largest_sets(net: Int64, ranks: int) -> list[tuple[tuple[int, ...], str | None]]:
     """Return the two, three, ... ranks that work longest beyond the typical time."""
     order = [rank for rank in np.argsort(-net, kind="stable").tolist() if net[rank] > 0]
     max_size = min(MAX_SET_SIZE, ranks // 4, len(order))
     return [(tuple(sorted(order[:size])), None) for size in range(2, max_size + 1)]
 
 
-def _slow_link_ranks(
+def _find_slow_link_ranks(
     job: DistributedJob, matching: Matching, split: WaitingSplit, similar: Sequence[_SimilarTransfers]
 ) -> list[int]:
     """Return the ranks whose collectives transfer longest beyond the typical time."""
@@ -288,7 +293,7 @@ def _limit_link(
 ) -> Suspect:
     """Return ranks with slow links and what they cost at most, where some transfers can't be compared.
 
-    excess, transfer  int64[c] ns: see `_beyond_others`; of all compared collectives in steps that count
+    excess, transfer  int64[c] ns: see `_excess_over_others`; of all compared collectives in steps that count
     """
     unknown = (excess == ABSENT) & (transfer > 0)
     if not unknown.any():
@@ -309,7 +314,7 @@ def _merge_links(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
     return (Suspect(members, cost, "transfer"),) if cost > 0 else ()
 
 
-def _lateness_sources(
+def _find_lateness_sources(
     job: DistributedJob, split: WaitingSplit, matching: Matching, result: ReplayResult, replayed: Sequence[int]
 ) -> Int64:
     """Return int64[ranks], the rank whose lateness each rank passes on when it arrives last."""
@@ -331,7 +336,7 @@ def _lateness_sources(
 # ---- transfers ------------------------------------------------------------------------------------------
 
 
-def _example_rows(matching: Matching, split: WaitingSplit) -> Int64:
+def _choose_example_rows(matching: Matching, split: WaitingSplit) -> Int64:
     """Return int64[c], one row of each compared collective, NO_CODE for the others."""
     rows = np.full(len(matching), NO_CODE, np.int64)
     compared = np.flatnonzero(split.compared)
@@ -341,14 +346,14 @@ def _example_rows(matching: Matching, split: WaitingSplit) -> Int64:
 
 def _in_odd_steps(job: DistributedJob, matching: Matching, split: WaitingSplit) -> Bool:
     """Return bool[c]: the compared collectives in steps that don't count."""
-    examples = _example_rows(matching, split)
+    examples = _choose_example_rows(matching, split)
     odd: Bool = ~typical_job_steps(job)[job.table.step[examples]] & (examples >= 0)
     return odd
 
 
-def _typical_transfers(job: DistributedJob, matching: Matching, split: WaitingSplit) -> Int64:
+def _compute_typical_transfers(job: DistributedJob, matching: Matching, split: WaitingSplit) -> Int64:
     """Return int64[c], the ns of the transfer of each compared collective in steps that count, 0 of the others."""
-    examples = _example_rows(matching, split)
+    examples = _choose_example_rows(matching, split)
     counted = (examples >= 0) & ~_in_odd_steps(job, matching, split)
     return np.where(counted, split.transfer[examples], 0)
 
@@ -369,9 +374,11 @@ class _SimilarTransfers(msgspec.Struct, frozen=True):
     medians: Float64
 
 
-def _similar_transfers(job: DistributedJob, matching: Matching, split: WaitingSplit) -> list[_SimilarTransfers]:
+def _collect_similar_transfers(
+    job: DistributedJob, matching: Matching, split: WaitingSplit
+) -> list[_SimilarTransfers]:
     """Return the transfers that can be compared with those of other ranks, none of which is missing."""
-    table, examples = job.table, _example_rows(matching, split)
+    table, examples = job.table, _choose_example_rows(matching, split)
     known = np.flatnonzero((examples >= 0) & matching.complete)
     rows = examples[known]
     message = np.sort(np.stack([table.source[rows], table.target[rows]]), axis=0)
@@ -387,7 +394,7 @@ def _similar_transfers(job: DistributedJob, matching: Matching, split: WaitingSp
     return found
 
 
-def _beyond_others(similar: Sequence[_SimilarTransfers], touched: Bool) -> Int64:
+def _excess_over_others(similar: Sequence[_SimilarTransfers], touched: Bool) -> Int64:
     """Return int64[c], the ns by which transfers exceed the median of the same ones that aren't touched.
 
     It is 0 for what isn't touched, and ABSENT where all that are the same are touched: a rank with a slow link may
@@ -403,12 +410,12 @@ def _beyond_others(similar: Sequence[_SimilarTransfers], touched: Bool) -> Int64
     return np.where((excess < 0) & (excess != ABSENT), 0, excess)
 
 
-def _waiting_for_absent_ranks(job: DistributedJob, matching: Matching, split: WaitingSplit) -> Int64:
+def _estimate_waits_for_absent_ranks(job: DistributedJob, matching: Matching, split: WaitingSplit) -> Int64:
     """Return int64[c], the ns that all present ranks waited at least for ranks whose traces are missing.
 
     A collective of the same group that moved as much or more in less time shows how long the transfer needs.
     """
-    table, examples = job.table, _example_rows(matching, split)
+    table, examples = job.table, _choose_example_rows(matching, split)
     rows = examples[examples >= 0]
     waits = np.zeros(len(matching), np.int64)
     kinds = group(table.group[rows], table.collective[rows])
@@ -432,9 +439,9 @@ def _waiting_for_absent_ranks(job: DistributedJob, matching: Matching, split: Wa
     return waits
 
 
-def _recurring_waits(job: DistributedJob, matching: Matching, split: WaitingSplit, waits: Int64) -> Int64:
+def _select_recurring_waits(job: DistributedJob, matching: Matching, split: WaitingSplit, waits: Int64) -> Int64:
     """Return the waits for missing ranks, or 0 if they aren't in most of the typical steps, as of a straggler."""
-    examples = _example_rows(matching, split)
+    examples = _choose_example_rows(matching, split)
     step = np.append(job.table.step, NO_CODE)[examples]
     step[step == NO_CODE] = len(job.steps)  # outside of them
     by_step = np.bincount(step, waits, len(job.steps) + 1)[:-1][judged_steps(job)]
@@ -443,7 +450,7 @@ def _recurring_waits(job: DistributedJob, matching: Matching, split: WaitingSpli
     return np.zeros_like(waits)
 
 
-def _absent_limit(matching: Matching, split: WaitingSplit) -> Int64:
+def _max_waits_for_absent_ranks(matching: Matching, split: WaitingSplit) -> Int64:
     """Return int64[c], the ns that all present ranks waited at most for ranks whose traces are missing."""
-    examples = _example_rows(matching, split)
+    examples = _choose_example_rows(matching, split)
     return np.where((examples >= 0) & ~matching.complete, split.transfer[examples], 0)

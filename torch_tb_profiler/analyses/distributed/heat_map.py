@@ -23,7 +23,7 @@ MapValue = Literal["late", "computation", "exposed", "other"]
 def map_values(comparison: RankComparison, columns: StepColumns, shown: MapValue) -> Int64:
     """Return int64[ranks, steps], the ns of the chosen value, ABSENT where unknown."""
     if shown == "late":
-        return _lateness(comparison)
+        return _sum_lateness(comparison)
     values = {
         "computation": columns.computation + columns.overlap,
         "exposed": columns.exposed,
@@ -49,14 +49,14 @@ def lateness_by_step(comparison: RankComparison) -> LatenessByStep | None:
     """Return the lateness of every rank by step, None if no arrivals were compared."""
     if not (comparison.arrivals.lateness != ABSENT).any():
         return None
-    cells = _lateness(comparison)
+    cells = _sum_lateness(comparison)
     known = np.flatnonzero((cells != ABSENT).any(axis=0))
     return LatenessByStep(
         [comparison.job.steps[code] for code in known.tolist()], [optional_ints(row) for row in cells[:, known]]
     )
 
 
-def _lateness(comparison: RankComparison) -> Int64:
+def _sum_lateness(comparison: RankComparison) -> Int64:
     """Return int64[ranks, steps] ns, ABSENT where nothing was compared."""
     job, arrivals = comparison.job, comparison.arrivals
     table = job.table
@@ -144,13 +144,13 @@ def bin_cells(
     inside = (which >= chosen[0]) & (which <= chosen[-1])
     member, which = member[inside], which[inside] - chosen[0]
     used = np.flatnonzero((cells[member] != ABSENT).any(axis=0))
-    column_of, columns = _even_bins(len(chosen), MAX_COLUMNS)
-    row_of, rows = _even_bins(len(used), MAX_ROWS)
+    column_of, columns = _assign_even_bins(len(chosen), MAX_COLUMNS)
+    row_of, rows = _assign_even_bins(len(used), MAX_ROWS)
     binned = np.full((columns, rows), ABSENT)
     np.maximum.at(binned, (column_of[which][:, None], row_of[None, :]), cells[np.ix_(member, used)])
     column_keys = [np.flatnonzero(column_of == column) for column in range(columns)]
     row_steps = [np.flatnonzero(row_of == row) for row in range(rows)]
-    worst = _worst_ranks(
+    worst = _find_worst_ranks(
         cells[np.ix_(member, used)].max(axis=1, initial=ABSENT), member, column_of[which], columns
     )
     counts = np.bincount(column_of[which], minlength=columns).tolist()
@@ -165,13 +165,13 @@ def bin_cells(
     )
 
 
-def _even_bins(count: int, max_bins: int) -> tuple[Int64, int]:
+def _assign_even_bins(count: int, max_bins: int) -> tuple[Int64, int]:
     """Return (int64[count] the bin of each element, number of bins), as evenly as possible and in order."""
     bins = min(count, max_bins)
     return np.arange(count) * bins // max(count, 1), bins
 
 
-def _worst_ranks(values: Int64, member: Int64, column: Int64, count: int) -> list[int | None]:
+def _find_worst_ranks(values: Int64, member: Int64, column: Int64, count: int) -> list[int | None]:
     """Return the first rank with the largest value of each column, None if nothing is known."""
     order = np.lexsort((member, -values, column))
     first = np.searchsorted(column[order], np.arange(count))

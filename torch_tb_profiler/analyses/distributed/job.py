@@ -161,7 +161,7 @@ def build_job(sources: Sequence[RankSource]) -> DistributedJob:
     ambiguous = any(UNKNOWN_GROUP in source.summary.groups for source in sources)
     operations = concatenate_operations([source.summary.operations for source in sources])
     kind_member = np.repeat(np.arange(len(sources), dtype=np.int32), np.diff(operations.kind_starts))
-    name_counts = _operation_name_counts(operations.kinds, kind_member, len(sources))
+    name_counts = _count_operation_names(operations.kinds, kind_member, len(sources))
     for source, count in zip(sources, name_counts, strict=True):
         summary = source.summary
         # If one rank can't say which of several groups it used, another's only group may not be that one either.
@@ -219,7 +219,7 @@ class _SharedCodes:
         return numbers[np.where(codes == NO_CODE, len(numbers) - 1, begin[member] + codes)]
 
 
-def _operation_name_counts(kinds: Mapping[str, npt.NDArray[Any]], member: Int32, count: int) -> list[int]:
+def _count_operation_names(kinds: Mapping[str, npt.NDArray[Any]], member: Int32, count: int) -> list[int]:
     """Return how many of each rank's names, always the first ones, its operations use."""
     last = np.full(count, NO_CODE, np.int32)
     for name in _NAME_COLUMNS:

@@ -37,17 +37,21 @@ def without_lateness_at_times(job: DistributedJob, work: WorkWindows) -> WorkWin
     longer = work.work - lowest_by_number(work.window, work.work, len(counts))[work.window]
     excess = sums_by_step(job, work, longer)[:, :-1]
     least = excess[:, typical_job_steps(job)[:-1]].min(axis=1, initial=np.inf, keepdims=True)
-    typical = _lateness(job, work, longer, excess, np.maximum(excess - least, 0))
+    typical = _compute_lateness(job, work, longer, excess, np.maximum(excess - least, 0))
     alone = counts[work.window] == 1
     if alone.any():
-        longer = _beyond_own_steps(job, work, alone)
+        longer = _excess_over_own_steps(job, work, alone)
         excess = sums_by_step(job, work, longer)[:, :-1]
-        typical += _lateness(job, work, longer, excess, np.minimum(excess, _beyond_every_rank(job, work)))
+        typical += _compute_lateness(
+            job, work, longer, excess, np.minimum(excess, _excess_over_every_rank(job, work))
+        )
     np.subtract(work.work, typical, out=typical)
     return msgspec.structs.replace(work, typical=typical.astype(np.int64))
 
 
-def _lateness(job: DistributedJob, work: WorkWindows, longer: Int64, excess: Float64, late: Float64) -> Float64:
+def _compute_lateness(
+    job: DistributedJob, work: WorkWindows, longer: Int64, excess: Float64, late: Float64
+) -> Float64:
     """Return float64[m], each window's part of the ns by which its rank is late in its step.
 
     longer  int64[m] ns that it works longer there; excess: float64[ranks, steps], the sums of these
@@ -62,7 +66,7 @@ def _lateness(job: DistributedJob, work: WorkWindows, longer: Int64, excess: Flo
     return lateness
 
 
-def _beyond_own_steps(job: DistributedJob, work: WorkWindows, alone: Bool) -> Int64:
+def _excess_over_own_steps(job: DistributedJob, work: WorkWindows, alone: Bool) -> Int64:
     """Return int64[m] ns: in windows that no other rank has, beyond the same one in the rank's shortest step."""
     rows = np.flatnonzero(alone)
     rows = rows[np.append(judged_steps(job), False)[job.table.step[work.rows[rows]]]]
@@ -73,7 +77,7 @@ def _beyond_own_steps(job: DistributedJob, work: WorkWindows, alone: Bool) -> In
     return longer
 
 
-def _beyond_every_rank(job: DistributedJob, work: WorkWindows) -> Float64:
+def _excess_over_every_rank(job: DistributedJob, work: WorkWindows) -> Float64:
     """Return float64[ranks, steps]: ns beyond each rank's shortest step, less what that is on every rank.
 
     A longer batch adds as much to each rank, or the same share of its work: lateness is what exceeds both.

@@ -92,7 +92,7 @@ def find_late_in_turn(
         ranks,
         int(late.min()),
         int(late.max()),
-        _common_name(activities, on_device),
+        _find_common_name(activities, on_device),
         float(first.sum()) / len(is_late),
         on_device,
         _is_mostly(activities, "other"),
@@ -109,7 +109,7 @@ def _is_mostly(activities: Sequence[StragglerActivity], category: str) -> bool:
     )
 
 
-def _common_name(activities: Sequence[StragglerActivity], on_device: bool) -> str:
+def _find_common_name(activities: Sequence[StragglerActivity], on_device: bool) -> str:
     """Return the frame, operator or kernel in which all these ranks spend most of their extra time, or ""."""
     names: set[str] = set()
     for activity in activities:

@@ -87,7 +87,7 @@ def _find_job_steps(job: DistributedJob) -> _JobSteps:
         for flag in ("complete", "typical")
     )
     usual: Bool = 2 * typical >= complete
-    communicating = _communicating_steps(job)
+    communicating = _find_communicating_steps(job)
     if not (usual & communicating)[:-1].any():
         usual[:] = True
     usual[-1] = not communicating[:-1].any()
@@ -111,7 +111,7 @@ def typical_job_steps(job: DistributedJob) -> Bool:
 
 
 @derived
-def _communicating_steps(job: DistributedJob) -> Bool:
+def _find_communicating_steps(job: DistributedJob) -> Bool:
     """Return bool[steps + 1]: in which steps of the job any rank communicates."""
     found = np.zeros(len(job.steps) + 1, np.bool_)
     found[job.table.step] = True  # the last cell: outside of them
@@ -120,7 +120,7 @@ def _communicating_steps(job: DistributedJob) -> Bool:
 
 def judged_steps(job: DistributedJob) -> Bool:
     """Return bool[steps]: the typical steps in which ranks communicate, as no rank can be late in the others."""
-    return (typical_job_steps(job) & _communicating_steps(job))[:-1]
+    return (typical_job_steps(job) & _find_communicating_steps(job))[:-1]
 
 
 def are_typical(job: DistributedJob, names: Sequence[str]) -> bool:
@@ -198,7 +198,7 @@ def find_late_once(
     step_ns     of a typical step
     stragglers  ranks that are late in most steps: for another one nobody waits in steps in which these are as late
     """
-    numbers = np.flatnonzero(_communicating_steps(job)[:-1])
+    numbers = np.flatnonzero(_find_communicating_steps(job)[:-1])
     late = np.where(_lacks_collectives(job), 0.0, np.maximum(excess_by_step(job, work), 0.0))[:, numbers]
     if late.size == 0 or late.shape[1] < MIN_STEPS:
         return ()

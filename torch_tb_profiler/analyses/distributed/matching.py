@@ -65,8 +65,8 @@ class Matching(msgspec.Struct, frozen=True):
 @derived
 def match_collectives(job: DistributedJob) -> Matching:
     """Match the operations of all ranks to collectives."""
-    keys = _matching_keys(job)
-    instance, count = _instances(job, keys.values)
+    keys = _build_matching_keys(job)
+    instance, count = _number_instances(job, keys.values)
     mismatches = tuple(_find_mismatches(job, instance, count, keys.method, ~keys.uncertain))
     timed = has_own_time(job)
     counts = np.bincount(select(instance, timed), minlength=count)
@@ -89,7 +89,7 @@ def match_collectives(job: DistributedJob) -> Matching:
     )
 
 
-def _instances(job: DistributedJob, keys: tuple[Int32 | Int64, ...]) -> tuple[Int64, int]:
+def _number_instances(job: DistributedJob, keys: tuple[Int32 | Int64, ...]) -> tuple[Int64, int]:
     """Return (int64[k] number of the collective with these keys, count), numbered in order of first start."""
     table = job.table
     dense, count = dense_codes(*keys[::-1])
@@ -150,7 +150,7 @@ class _MatchingKeys(msgspec.Struct, frozen=True):
     unaddressed: Bool
 
 
-def _matching_keys(job: DistributedJob) -> _MatchingKeys:
+def _build_matching_keys(job: DistributedJob) -> _MatchingKeys:
     table = job.table
     is_message = job.is_named(*POINT_TO_POINT)
     addressed = is_message & map_kinds(
@@ -168,7 +168,7 @@ def _matching_keys(job: DistributedJob) -> _MatchingKeys:
     values[2, numbered] = sequence[numbered]
     keys = [column[numbered] for column in (table.member, table.group, sequence)]
     values[4, numbered] = ordinals(np.zeros(len(keys[0]), np.bool_), *keys)
-    block = _blocks(table)
+    block = _number_blocks(table)
     _set_message_keys(job, values, addressed, block)
     member_counts = np.array([len(members) for members in job.members], np.int64)
     unaddressed: Bool = is_message & (method == 2) & (member_counts[table.group[:]] > 2)
@@ -198,7 +198,7 @@ def _set_message_keys(job: DistributedJob, values: Int64, addressed: Bool, block
     values[4, addressed] = ordinals(block[addressed] < 0, *repeated)
 
 
-def _blocks(table: JobTable) -> Int64:
+def _number_blocks(table: JobTable) -> Int64:
     """Return int64[k], the block that counts operations: 2 s in step s, 2 s + 1 after it, -1 before all."""
     block = np.where(table.step >= 0, 2 * table.step.astype(np.int64), -1)
     same = np.diff(table.member, prepend=-1) == 0

@@ -15,7 +15,7 @@ def sort_by_group(which: Int64, values: Int64, count: int) -> Int64:
     """Return int64[k], positions in order of group, then of value; equal values in any order."""
     if functions := column_functions(len(which)):
         return functions.sort(which, values, count)
-    key = _combined_key(which, values, count)
+    key = _combine_keys(which, values, count)
     return np.lexsort((values, which)) if key is None else np.argsort(key)
 
 
@@ -23,11 +23,11 @@ def stable_sort_by_group(which: Int64, values: Int64, count: int) -> Int64:
     """Return int64[k], positions in order of group, then of value; equal values in their original order."""
     if functions := column_functions(len(which)):
         return functions.sort(which, values, count)
-    key = _combined_key(which, values, count)
+    key = _combine_keys(which, values, count)
     return np.lexsort((values, which)) if key is None else np.argsort(key, kind="stable")
 
 
-def _combined_key(which: Int64, values: Int64, count: int) -> Int64 | None:
+def _combine_keys(which: Int64, values: Int64, count: int) -> Int64 | None:
     """Return one sort key, several times faster to sort by than group and value, or None if it overflows."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     return which * (high - low + 1) + (values - low) if count * (high - low + 1) < 2**63 else None
@@ -63,7 +63,7 @@ def others_and_middles(which: Int64, values: Int64, count: int) -> tuple[Int64, 
     several = np.flatnonzero(size > 1)
     medians: Int64 = values.copy()
     medians[order[several]] = medians_of_others(values[order], begin[several], size[several], position[several])
-    return medians, _middles_of(order, counts)
+    return medians, _find_middles(order, counts)
 
 
 def middle_entries(which: Int64, values: Int64, count: int) -> Int64:
@@ -73,10 +73,10 @@ def middle_entries(which: Int64, values: Int64, count: int) -> Int64:
     """
     if functions := column_functions(len(which)):
         return functions.middles(which, values, count)
-    return _middles_of(stable_sort_by_group(which, values, count), np.bincount(which, minlength=count))
+    return _find_middles(stable_sort_by_group(which, values, count), np.bincount(which, minlength=count))
 
 
-def _middles_of(order: Int64, counts: Int64) -> Int64:
+def _find_middles(order: Int64, counts: Int64) -> Int64:
     middles = np.full(len(counts), NO_CODE, np.int64)
     begins, nonempty = np.cumsum(counts) - counts, counts > 0
     middles[nonempty] = order[(begins + ((counts - 1) >> 1))[nonempty]]

@@ -130,7 +130,7 @@ def replay_levels(member: Int32, collective: Int64, by_end: Int32) -> ReplayLeve
 
     member, collective  int32[m], int64[m] of each operation; by_end: int32[m], their order by rank and end
     """
-    order, bounds = _level_order(member, dense_codes(collective)[0], by_end)
+    order, bounds = _compute_level_order(member, dense_codes(collective)[0], by_end)
     first = np.diff(collective[order], prepend=NO_CODE) != 0
     first[bounds[:-1]] = True
     run = np.full(len(order) + 1, np.count_nonzero(first), np.int32)
@@ -138,7 +138,7 @@ def replay_levels(member: Int32, collective: Int64, by_end: Int32) -> ReplayLeve
     return ReplayLevels(order, bounds, np.flatnonzero(first), run)
 
 
-def _level_order(member: Int32, collective: Int64, by_end: Int32) -> tuple[Int32, Int64]:
+def _compute_level_order(member: Int32, collective: Int64, by_end: Int32) -> tuple[Int32, Int64]:
     ranks = np.arange(int(member.max(initial=NO_CODE)) + 1)
     which, missing = collective[by_end], np.bincount(collective)
     head, finish = (np.searchsorted(member[by_end], ranks, side) for side in ("left", "right"))

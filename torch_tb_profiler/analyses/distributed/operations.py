@@ -74,14 +74,14 @@ def operation_table(trace: Trace, operations: Collectives, spans: Steps, computa
     )  # fmt: skip
     for name in recorded:
         table[name] = getattr(operations, name)
-    table["step"] = _step_indices(operations, spans)
+    table["step"] = _find_step_indices(operations, spans)
     timed = operations.start != ABSENT
     latency = operations.parts.totals(len(operations))
     exposed = latency - overlapped_times(operations.parts, computation, len(operations))
     table["latency"] = np.where(timed, latency, ABSENT)
     table["exposed"] = np.where(timed, exposed, ABSENT)
     table["stall"] = computation_stalls(trace, operations, computation)
-    table["message"], table["bus"] = _message_sizes(operations)
+    table["message"], table["bus"] = _compute_message_sizes(operations)
     rows, starts, ends_ = operation_windows(operations, spans)
     table["window"] = ABSENT
     table["window"][rows] = ends_ - starts
@@ -133,21 +133,21 @@ def operation_windows(operations: Collectives, spans: Steps) -> tuple[Int64, Int
     return rows, np.minimum(start, end), end
 
 
-def _step_indices(operations: Collectives, spans: Steps) -> Int64:
+def _find_step_indices(operations: Collectives, spans: Steps) -> Int64:
     """Return the step in which the host issued each operation or, if that is not recorded, in which it ran."""
     issued = operations.issue != ABSENT
-    on_host = _containing_step(operations.issue, spans.host_starts, spans.host_ends)
-    return np.where(issued, on_host, _containing_step(operations.start, spans.starts, spans.ends))
+    on_host = _find_containing_step(operations.issue, spans.host_starts, spans.host_ends)
+    return np.where(issued, on_host, _find_containing_step(operations.start, spans.starts, spans.ends))
 
 
-def _containing_step(times: Int64, starts: Int64, ends_: Int64) -> Int64:
+def _find_containing_step(times: Int64, starts: Int64, ends_: Int64) -> Int64:
     if len(starts) == 0:
         return np.full(len(times), NO_CODE)
     index = np.searchsorted(starts, times, "right") - 1
     return np.where((index >= 0) & (times <= ends_[index]), index, NO_CODE)
 
 
-def _message_sizes(operations: Collectives) -> tuple[Int64, Float64]:
+def _compute_message_sizes(operations: Collectives) -> tuple[Int64, Float64]:
     """Return (message bytes, bytes over the slowest link) by NCCL's conventions; ABSENT and NaN where unknown.
 
     https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
@@ -161,11 +161,11 @@ def _message_sizes(operations: Collectives) -> tuple[Int64, Float64]:
     # The message of a gather is what the root receives, which the other ranks do not record.
     message = np.where(names == "all_gather", gathered, np.where(names == "gather", by_size, sent))
     message = np.where((names == "barrier") | (message < 0), ABSENT, message)
-    bus = np.where(message == ABSENT, np.nan, message * _bus_factors(names, sizes))
+    bus = np.where(message == ABSENT, np.nan, message * _compute_bus_factors(names, sizes))
     return message, np.where(operations.egress_bytes != ABSENT, operations.egress_bytes, bus)
 
 
-def _bus_factors(names: npt.NDArray[np.str_], sizes: Float64) -> Float64:
+def _compute_bus_factors(names: npt.NDArray[np.str_], sizes: Float64) -> Float64:
     """Return the ratio of bytes over the slowest link to message bytes, NaN where unknown."""
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.where(sizes > 0, (sizes - 1) / sizes, np.nan)
@@ -198,11 +198,13 @@ def computation_stalls(trace: Trace, operations: Collectives, computation: Inter
         # An operation on no device that computes, such as one of the host, is for all of them.
         on_it = computing == number
         own = event_intervals(trace, kernels[on_it]) if on_it.any() else computation
-        stall += _stalls_of(trace, operations, device == number, own)
-    return stall if several else _stalls_of(trace, operations, np.ones(len(operations), np.bool_), computation)
+        stall += _measure_stalls(trace, operations, device == number, own)
+    return (
+        stall if several else _measure_stalls(trace, operations, np.ones(len(operations), np.bool_), computation)
+    )
 
 
-def _stalls_of(trace: Trace, operations: Collectives, counted: Bool, computation: Intervals) -> Int64:
+def _measure_stalls(trace: Trace, operations: Collectives, counted: Bool, computation: Intervals) -> Int64:
     """Return int64[k], the ns that this computation waited for each operation of `counted`; 0 for the others."""
     timed = counted & (operations.start != ABSENT)
     end = operations.end
@@ -239,13 +241,13 @@ _DURATION_FIELDS: tuple[str, ...] = ("end", "latency", "exposed", "stall", "wind
 """Fields stored as durations, `end` as ns since the start; those of untimed operations are stored as 0."""
 
 
-def _packed_dtype(duration: str) -> np.dtype[np.void]:
+def _build_packed_dtype(duration: str) -> np.dtype[np.void]:
     copied = [(name, OPERATION[name].str) for name in _COPIED_FIELDS]
     return np.dtype([("kind", "<u4"), *copied, *((name, duration) for name in _DURATION_FIELDS)])
 
 
 OPERATION_KIND = np.dtype([(name, OPERATION[name].str) for name in _KIND_FIELDS])
-PACKED_ROW, WIDE_PACKED_ROW = _packed_dtype("<u4"), _packed_dtype("<i8")
+PACKED_ROW, WIDE_PACKED_ROW = _build_packed_dtype("<u4"), _build_packed_dtype("<i8")
 
 _KIND_CODE, _NAME_CODES = struct.Struct("<I"), struct.Struct("<iii")
 """The first fields of a packed row, and of a kind: group, collective, and back end."""
@@ -343,10 +345,10 @@ class PackedColumn:
             return self.dtype.type(ABSENT if is_absent else row[self._name])
         if isinstance(rows, np.ndarray) and len(rows) and rows.dtype != np.bool_:
             begin = int(rows.min())
-            return self._between(begin, int(rows.max()) + 1)[rows - begin]
-        return self._between(0, len(self))[rows]
+            return self._values_between(begin, int(rows.max()) + 1)[rows - begin]
+        return self._values_between(0, len(self))[rows]
 
-    def _between(self, begin: int, end: int) -> npt.NDArray[Any]:
+    def _values_between(self, begin: int, end: int) -> npt.NDArray[Any]:
         """Return the values of the rows from `begin` to `end`."""
         column = np.empty(end - begin, self.dtype)
         first, last = (np.searchsorted(self._starts, [begin, end - 1], "right") - 1).tolist()

@@ -81,14 +81,14 @@ def match_by_order(job: DistributedJob, rows: Int64, block: Int64) -> tuple[Int6
         return np.full(len(rows), _ENTIRE_RECORDING), np.arange(len(rows)), np.ones(len(rows), np.bool_)
     early = _launched_before_recording(table, rows)
     ordinal = ordinals(early, member, early)
-    signature = _signatures(job, rows)
+    signature = _compute_signatures(job, rows)
     if _ranks_agree(member[~early], ordinal[~early], signature[~early]):
         return np.where(early, _BEFORE_RECORDING, _ENTIRE_RECORDING), ordinal, np.zeros(len(rows), np.bool_)
     blocks = np.where(early, _BEFORE_RECORDING, block)
     if group == UNKNOWN_GROUP:
         return blocks, *_match_by_signature(member, blocks, signature)
     ordinal = ordinals(blocks < 0, member, blocks)
-    return blocks, *_match_by_block(member, blocks, ordinal, signature, _last_blocks(job, member))
+    return blocks, *_match_by_block(member, blocks, ordinal, signature, _find_last_blocks(job, member))
 
 
 def _match_by_signature(member: Int32, blocks: Int64, signature: Int64) -> tuple[Int64, Bool]:
@@ -139,7 +139,7 @@ def _launched_before_recording(table: JobTable, rows: Int64) -> Bool:
     return early
 
 
-def _signatures(job: DistributedJob, rows: Int64) -> Int64:
+def _compute_signatures(job: DistributedJob, rows: Int64) -> Int64:
     """Return int64[k], equal for operations that could be one collective.
 
     They have one family and, where all ranks move the same amount, one size.
@@ -163,7 +163,7 @@ def _ranks_agree(member: Int32, ordinal: Int64, signature: Int64) -> bool:
     return bool((np.diff(signature[order])[same_ordinal] == 0).all())
 
 
-def _last_blocks(job: DistributedJob, member: Int32) -> set[int]:
+def _find_last_blocks(job: DistributedJob, member: Int32) -> set[int]:
     """Return the blocks in which the recording of one of the ranks ends."""
     blocks = set()
     codes = {name: code for code, name in enumerate(job.steps)}

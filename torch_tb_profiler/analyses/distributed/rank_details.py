@@ -70,12 +70,12 @@ def rank_details(trace: Trace) -> RankDetails:
     table = np.zeros(len(operations), OPERATION_DETAIL)
     table["event"], table["call"] = operations.event, operations.call
     rows, *windows = operation_windows(operations, steps(trace))
-    table["categories"][rows] = _category_times(trace, *windows)
+    table["categories"][rows] = _sum_category_times(trace, *windows)
     names = StringTable()
     tops = (
-        ("host", "host_ns", _top_host(trace, *windows)),
-        ("frames", "frame_ns", _top_frames(trace, *windows)),
-        ("kernels", "kernel_ns", _top_kernels(trace, *windows)),
+        ("host", "host_ns", _find_top_host_names(trace, *windows)),
+        ("frames", "frame_ns", _find_top_frames(trace, *windows)),
+        ("kernels", "kernel_ns", _find_top_kernels(trace, *windows)),
     )
     for name, times, top in tops:
         table[name] = NO_CODE
@@ -85,7 +85,7 @@ def rank_details(trace: Trace) -> RankDetails:
     return RankDetails(texts, short_names_of(trace, texts), memoryview(table.tobytes()))
 
 
-def _category_times(trace: Trace, starts: Int64, stops: Int64) -> Int64:
+def _sum_category_times(trace: Trace, starts: Int64, stops: Int64) -> Int64:
     """Return int64[k, 8], the ns of each window by category of the overview; they sum to the window."""
     times = np.zeros((len(starts), len(CATEGORIES)), np.int64)
     assigned = np.zeros(len(starts), np.int64)
@@ -111,24 +111,24 @@ class _TopNames(msgspec.Struct, frozen=True):
     times: Int64
 
 
-def _top_host(trace: Trace, starts: Int64, stops: Int64) -> _TopNames:
+def _find_top_host_names(trace: Trace, starts: Int64, stops: Int64) -> _TopNames:
     """Return operators and annotations by self time on all threads, without steps and communication calls."""
     rows = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
     rows = rows[~name_mask(trace.strings, is_step)[trace.events.name[rows]]]
-    return _self_times(trace, rows, ~is_communication_call(trace), starts, stops).top()
+    return _sum_self_times(trace, rows, ~is_communication_call(trace), starts, stops).top()
 
 
-def _top_frames(trace: Trace, starts: Int64, stops: Int64) -> _TopNames:
+def _find_top_frames(trace: Trace, starts: Int64, stops: Int64) -> _TopNames:
     """Return Python frames of user code on all threads, less the time of the user frames that they call.
 
     Operators and library frames count for the user frame around them.
     """
     rows = rows_of_kind(trace, Kind.PYTHON)
     rows = rows[name_mask(trace.strings, is_user_frame)[trace.events.name[rows]]]
-    return _self_times(trace, rows, np.ones(len(trace), np.bool_), starts, stops).top()
+    return _sum_self_times(trace, rows, np.ones(len(trace), np.bool_), starts, stops).top()
 
 
-def _top_kernels(trace: Trace, starts: Int64, stops: Int64) -> _TopNames:
+def _find_top_kernels(trace: Trace, starts: Int64, stops: Int64) -> _TopNames:
     """Return device work without communication by name; concurrent work on several streams counts for each."""
     rows = rows_of_kind(trace, *DEVICE_KINDS)
     rows = rows[~is_communication_kernel(trace)[rows]]
@@ -140,13 +140,13 @@ def _top_kernels(trace: Trace, starts: Int64, stops: Int64) -> _TopNames:
     return sums.top()
 
 
-def _self_times(trace: Trace, rows: Int32, included: Bool, starts: Int64, stops: Int64) -> _WindowNameSums:
+def _sum_self_times(trace: Trace, rows: Int32, included: Bool, starts: Int64, stops: Int64) -> _WindowNameSums:
     """Sum self time by window and name over the slices in `rows`, of those with `included` (bool[n])."""
     forest = build_call_tree(trace, rows)
     sums = _WindowNameSums(starts, stops)
     for thread in distinct_codes(trace.events.thread[forest.rows]):
         on_thread = forest.rows[trace.events.thread[forest.rows] == thread]
-        times, running = _latest_running(trace, forest, on_thread)
+        times, running = _find_latest_running(trace, forest, on_thread)
         if len(times):
             inside = running[1:-1]  # before the first and after the last change nothing runs
             known = (inside >= 0) & included[inside]
@@ -154,7 +154,7 @@ def _self_times(trace: Trace, rows: Int32, included: Bool, starts: Int64, stops:
     return sums
 
 
-def _latest_running(trace: Trace, forest: CallTree, rows: Int32) -> tuple[Int64, Int32]:
+def _find_latest_running(trace: Trace, forest: CallTree, rows: Int32) -> tuple[Int64, Int32]:
     """Return `running_slices` of a thread with all of its lanes: what began last runs.
 
     Clocks are read one after the other, so that a call may seem to begin before the one before it ends.

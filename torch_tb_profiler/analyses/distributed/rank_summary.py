@@ -174,26 +174,26 @@ def summarize_rank(trace: Trace) -> RankSummary:
     world, backend, host = info.get("world_size"), info.get("backend"), trace.metadata.get("host_name")
     names = StringTable(operations.names)
     table = operation_table(trace, operations, spans, computation)
-    kernels = _kernel_totals(trace, names)
+    kernels = _sum_kernel_totals(trace, names)
     return RankSummary(
         rank=trace_rank(trace),
         world_size=world if type(world) is int else None,
         backend=backend if isinstance(backend, str) else None,
         host=host if isinstance(host, str) and host else None,
-        process=_process_id(trace),
+        process=_find_process_id(trace),
         base_ns=trace.base_ns,
         trace_start_ns=trace.trace_start_ns,
         sync=clock_sync(trace),
         length=int(max(spans.ends.max(initial=0), operations.end.max(initial=0))),
         devices=devices(trace),
         groups=tuple(operations.groups),
-        steps=_rank_steps(trace, spans, computation),
+        steps=_build_rank_steps(trace, spans, computation),
         producer=trace.producer,
         recorded_steps=spans.recorded,
         step_noun=step_noun(trace),
         by_kernels=_has_kernels(trace),
         names=tuple(names.texts),
-        totals=_operation_totals(operations, computation),
+        totals=_sum_operation_totals(operations, computation),
         kernels=kernels,
         families=kernel_family_totals(trace),
         operations=pack_operations(table),
@@ -208,7 +208,7 @@ def _computation(trace: Trace) -> Intervals:
     return role_intervals(trace)["kernel" if _has_kernels(trace) else "cpu_exec"]
 
 
-def _process_id(trace: Trace) -> str | None:
+def _find_process_id(trace: Trace) -> str | None:
     """Return the process id of most host events."""
     threads = trace.events.thread[rows_of_kind(trace, *HOST_KINDS)]
     if len(threads) == 0:
@@ -217,7 +217,7 @@ def _process_id(trace: Trace) -> str | None:
     return None if pid is None else str(pid)
 
 
-def _rank_steps(trace: Trace, spans: Steps, computation: Intervals) -> RankSteps:
+def _build_rank_steps(trace: Trace, spans: Steps, computation: Intervals) -> RankSteps:
     communication = role_intervals(trace)["communication"]
     window = spans.starts, spans.ends
     table = np.zeros(len(spans.starts), RANK_STEP)
@@ -230,7 +230,7 @@ def _rank_steps(trace: Trace, spans: Steps, computation: Intervals) -> RankSteps
     return RankSteps(tuple(spans.names), table.tobytes())
 
 
-def _operation_totals(operations: Collectives, computation: Intervals) -> tuple[OperationTotal, ...]:
+def _sum_operation_totals(operations: Collectives, computation: Intervals) -> tuple[OperationTotal, ...]:
     """Return the union of the operations' times by group and name."""
     keys, which = np.unique(
         np.stack([operations.group, operations.collective, operations.backend], axis=1).astype(np.int64),
@@ -247,7 +247,7 @@ def _operation_totals(operations: Collectives, computation: Intervals) -> tuple[
     )
 
 
-def _kernel_totals(trace: Trace, names: StringTable) -> tuple[KernelTotal, ...]:
+def _sum_kernel_totals(trace: Trace, names: StringTable) -> tuple[KernelTotal, ...]:
     """Return the totals of the MAX_KERNELS kernels by name and size with the most time, most first."""
     rows = rows_of_kind(trace, Kind.KERNEL)
     rows = rows[~is_communication_kernel(trace)[rows]]

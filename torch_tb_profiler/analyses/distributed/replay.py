@@ -178,7 +178,7 @@ class JobReplay:
         """Return the ns of work saved before each of the three kinds of moments."""
         if (functions := replay_functions()) is not None:
             return functions.saved(work.work, work.typical, self._counts, self._network)
-        excess = _cumulative_excess(work.excess, self._counts)
+        excess = _accumulate_excess(work.excess, self._counts)
         return [moments.saved(excess) for moments in (self._reached, self._stalled, self._end)]
 
     @cached_property
@@ -238,7 +238,7 @@ def _slices(bounds: Int64) -> list[slice]:
     return [slice(*pair) for pair in pairwise(bounds.tolist())]
 
 
-def _cumulative_excess(excess: Int64, counts: Int64) -> Int64:
+def _accumulate_excess(excess: Int64, counts: Int64) -> Int64:
     """Return int64[m + 1], the sum of a rank's excess up to each operation, and 0.
 
     counts  int64[ranks]  operations of each rank

@@ -40,7 +40,7 @@ def is_significant(job: DistributedJob, work: WorkWindows, members: Sequence[int
     """
     if not _exceeds_jitter(job, work, members):
         return False
-    excess = _excess_by_step(job, work)
+    excess = _sum_excess_by_step(job, work)
     late = excess[list(members)].mean(axis=0)
     others = np.maximum(np.delete(excess, list(members), axis=0), 0.0).ravel()
     steps = len(late)
@@ -79,7 +79,7 @@ def _exceeds_jitter(job: DistributedJob, work: WorkWindows, members: Sequence[in
     deviations = [excess / base - _group_medians(excess / base, which)]
     if steps > 1:
         deviations.append((excess - _group_medians(excess, which)) / base)
-    left = [_without_medians(np.abs(each), which, steps) for each in deviations]
+    left = [_drop_medians(np.abs(each), which, steps) for each in deviations]
     if len(left[0]) == 0:
         return True
     sigma = _MAD_TO_SIGMA * min(median(each) for each in left) * np.sqrt(steps / max(steps - 1, 1))
@@ -88,7 +88,7 @@ def _exceeds_jitter(job: DistributedJob, work: WorkWindows, members: Sequence[in
     return bool(excess.sum() > _T_QUANTILES[min(max(freedom, 1), len(_T_QUANTILES)) - 1] * noise)
 
 
-def _without_medians(deviation: Float64, which: Int64, steps: int) -> Float64:
+def _drop_medians(deviation: Float64, which: Int64, steps: int) -> Float64:
     """Return the deviations without one of each group where the median of an odd number is one of them."""
     if steps == 1 or steps % 2 == 0:
         return deviation
@@ -108,6 +108,6 @@ def _root_mean_square(values: Float64) -> float:
     return float(np.sqrt((values**2).mean())) if len(values) else 0.0
 
 
-def _excess_by_step(job: DistributedJob, work: WorkWindows) -> Float64:
+def _sum_excess_by_step(job: DistributedJob, work: WorkWindows) -> Float64:
     """Return float64[ranks, typical steps with any window], the ns that each rank works longer than is typical."""
     return excess_by_step(job, work)[:, judged_steps(job)]

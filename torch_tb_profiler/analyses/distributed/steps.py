@@ -199,11 +199,13 @@ def average_waiting(comparison: RankComparison, columns: StepColumns, sums: Step
     included = np.zeros(sums.compared.shape, np.bool_)
     included[columns.member[columns.typical], columns.step[columns.typical]] = True
     included &= sums.compared
-    transfer, waiting = (optional_floats(_row_means(times, included)) for times in (sums.transfer, sums.waiting))
+    transfer, waiting = (
+        optional_floats(_compute_row_means(times, included)) for times in (sums.transfer, sums.waiting)
+    )
     return [AverageRankWaiting(*row) for row in zip(range(len(transfer)), transfer, waiting, strict=True)]
 
 
-def _row_means(times: Int64, included: Bool) -> Float64:
+def _compute_row_means(times: Int64, included: Bool) -> Float64:
     """Return float64[ranks], the mean of the included cells of each row, NaN without any."""
     counts = included.sum(axis=1)
     sums = np.where(included, times, 0).sum(axis=1)
@@ -244,12 +246,12 @@ class ExposedCommunication(msgspec.Struct, frozen=True):
 
 def exposed_communication(comparison: RankComparison, member: int) -> ExposedCommunication | None:
     """Return the mean of a rank's `exposed_steps`, None if it has none."""
-    return _mean_of_steps(exposed_steps(comparison, member))
+    return _average_exposed_steps(exposed_steps(comparison, member))
 
 
 def all_communication(comparison: RankComparison, member: int) -> ExposedCommunication | None:
     """Return the mean of all communication of a rank that was compared, overlapped with computation or not."""
-    return _mean_of_steps(exposed_steps(comparison, member, overlapped=True))
+    return _average_exposed_steps(exposed_steps(comparison, member, overlapped=True))
 
 
 def job_transfer(comparison: RankComparison) -> float:
@@ -263,7 +265,7 @@ def job_transfer(comparison: RankComparison) -> float:
     return int(comparison.split.transfer[rows[first]].sum()) / max(count, 1)
 
 
-def _mean_of_steps(exposed: ExposedSteps | None) -> ExposedCommunication | None:
+def _average_exposed_steps(exposed: ExposedSteps | None) -> ExposedCommunication | None:
     if exposed is None:
         return None
     count = len(exposed.names)
@@ -353,13 +355,13 @@ def rank_spreads(
 ) -> Iterator[RankSpread]:
     """Return the spread of every measure that is known of at least one rank."""
     for measure in ("duration", "computation", "overlap", "exposed", "other"):
-        yield from _spread(measure, [(row.member, getattr(row, measure)) for row in steps])
-    yield from _spread("transfer", [(row.member, row.transfer) for row in waits])
-    yield from _spread("waiting", [(row.member, row.waiting) for row in waits])
-    yield from _spread("cost", [(row.member, row.cost) for row in sorted(rows, key=lambda row: row.member)])
+        yield from _find_spread(measure, [(row.member, getattr(row, measure)) for row in steps])
+    yield from _find_spread("transfer", [(row.member, row.transfer) for row in waits])
+    yield from _find_spread("waiting", [(row.member, row.waiting) for row in waits])
+    yield from _find_spread("cost", [(row.member, row.cost) for row in sorted(rows, key=lambda row: row.member)])
 
 
-def _spread(measure: SpreadMeasure, values: Sequence[tuple[int, float | None]]) -> Iterator[RankSpread]:
+def _find_spread(measure: SpreadMeasure, values: Sequence[tuple[int, float | None]]) -> Iterator[RankSpread]:
     known = [(member, value) for member, value in values if value is not None]
     if not known:
         return

@@ -39,7 +39,7 @@ class Straggler(msgspec.Struct, frozen=True):
 
     member       its index in the job's sources
     collectives  number of those it took part in whose last arrival is known; last: at how many it arrived last
-    delay        ns that others waited through its own fault; see `_delays`
+    delay        ns that others waited through its own fault; see `_sum_delays`
     delay_per_step  ns over the number of its steps
     waiting      ns that it waited for others in all compared collectives; waiting_per_step likewise
     cost         ns per step that the job would save if it worked a typical time; cost_is_limit: it is at most that
@@ -76,7 +76,7 @@ def stragglers(comparison: RankComparison, costs: StragglerCosts) -> list[Stragg
     compared = np.flatnonzero(split.compared)
     member_of = select(table.member, compared)
     waiting = sums_by_number(member_of, select(split.waiting, compared), count)
-    delays = _delays(job, split, last, arrivals, _time_since_previous(job, costs.work)).tolist()
+    delays = _sum_delays(job, split, last, arrivals, _time_since_previous(job, costs.work)).tolist()
     rows = []
     for member in distinct_numbers(member_of):
         source = job.sources[member]
@@ -106,7 +106,7 @@ def _time_since_previous(job: DistributedJob, work: WorkWindows) -> Int64:
     return since
 
 
-def _delays(job: DistributedJob, split: WaitingSplit, rows: Int64, arrivals: Arrivals, since: Int64) -> Int64:
+def _sum_delays(job: DistributedJob, split: WaitingSplit, rows: Int64, arrivals: Arrivals, since: Int64) -> Int64:
     """Return int64[ranks], the ns that others waited for each rank through its own fault.
 
     rows   operations that arrived last
@@ -186,11 +186,11 @@ def straggler_activity(
 ) -> list[StragglerActivity]:
     """Return what each of `members` spent extra time on; ranks without extra time are left out."""
     windows, details = _ComparedWindows(comparison.job, work), RankDetailsCache(comparison.job)
-    rows = [_rank_activity(comparison, work, windows, details, member) for member in members]
+    rows = [_build_rank_activity(comparison, work, windows, details, member) for member in members]
     return [row for row in rows if row is not None]
 
 
-def _rank_activity(
+def _build_rank_activity(
     comparison: RankComparison,
     work: WorkWindows,
     windows: _ComparedWindows,
@@ -202,7 +202,7 @@ def _rank_activity(
     mine = windows_of_ranks(comparison.job, work, [member])
     excess = work.work[mine] - work.typical[mine]
     longer = np.flatnonzero(excess > 0)
-    largest = longer[_largest_positions(excess[longer])]
+    largest = longer[_find_largest_positions(excess[longer])]
     chosen = mine[largest]
     if len(chosen) == 0:
         return None
@@ -222,7 +222,7 @@ def _rank_activity(
         known = _kernel_limit(comparison.sources[other].summary, name)
         return code_limit(other, name) if known is None else known
 
-    kernels = _by_excess(straggler.kernels, typical.kernels, kernel_limit)
+    kernels = _sort_by_excess(straggler.kernels, typical.kernels, kernel_limit)
     entire = _KernelsOfSteps(comparison.job, work, details, chosen, sorted(counterparts))
     kernels = [msgspec.structs.replace(each, shifted=entire.is_shifted(each)) for each in kernels]
     categories = zip(CATEGORIES, straggler.categories.tolist(), typical.categories.tolist(), strict=True)
@@ -235,21 +235,23 @@ def _rank_activity(
         median_busy=typical.total,
         excess=int(excess[largest].sum()),
         categories=[RankTime(name, time, other, other) for name, time, other in categories],
-        host=_by_excess(straggler.host, typical.host, code_limit),
-        frames=_by_excess(straggler.frames, typical.frames, code_limit),
+        host=_sort_by_excess(straggler.host, typical.host, code_limit),
+        frames=_sort_by_excess(straggler.frames, typical.frames, code_limit),
         kernels=sorted(kernels, key=lambda row: -row.excess),
         short_names=details.of_rank(member).short_names,
     )
 
 
-def _largest_positions(excess: Int64) -> Int64:
+def _find_largest_positions(excess: Int64) -> Int64:
     """Return the positions of the largest values that make up EXCESS_COVERAGE of the sum, largest first."""
     order = np.argsort(-excess, kind="stable")
     reached = np.cumsum(excess[order])
     return order[: int(np.searchsorted(reached, EXCESS_COVERAGE * reached[-1])) + 1] if len(order) else order
 
 
-def _by_excess(straggler: _NameSums, median: _NameSums, limit: Callable[[int, str], int | None]) -> list[RankTime]:
+def _sort_by_excess(
+    straggler: _NameSums, median: _NameSums, limit: Callable[[int, str], int | None]
+) -> list[RankTime]:
     """Return the times by name, largest difference first; `limit`: see `_NameSums.most`."""
     rows = []
     for name, time in straggler.times.items():
@@ -279,7 +281,7 @@ class _ComparedWindows:
 
         A window that no other rank has can't be compared by itself, so the entire step is.
         """
-        counterparts = [self._counterpart(i) for i in chosen.tolist()]
+        counterparts = [self._find_counterpart(i) for i in chosen.tolist()]
         whole = {
             int(self._step[i]) for i, other in zip(chosen.tolist(), counterparts, strict=True) if other is None
         }
@@ -289,7 +291,7 @@ class _ComparedWindows:
         for step in sorted(whole):
             yield self._find_step_windows(int(self._member[chosen[0]]), step)
 
-    def _counterpart(self, i: int) -> int | None:
+    def _find_counterpart(self, i: int) -> int | None:
         """Return the same window on the most typical other rank, None if no other rank has it."""
         same = self._by_number[self._work.window[i]]
         same = same[self._member[same] != self._member[i]]
@@ -342,11 +344,11 @@ class _KernelsOfSteps:
         """
         if not self._others or kernel.excess <= 0:
             return False
-        typical = median([self._times(rows, kernel.name)[0] - longer for rows, longer in self._others])
-        time, unlisted = self._times(self._mine, kernel.name)
+        typical = median([self._sum_times(rows, kernel.name)[0] - longer for rows, longer in self._others])
+        time, unlisted = self._sum_times(self._mine, kernel.name)
         return time + unlisted - typical < MAX_SHIFTED_SHARE * kernel.excess
 
-    def _times(self, rows: Int64, name: str) -> tuple[int, int]:
+    def _sum_times(self, rows: Int64, name: str) -> tuple[int, int]:
         """Return the ns of a kernel in windows that list it, and the most that it can take in the others."""
         details = self._details.of_rank(int(self._job.table.member[rows[0]]))
         cells = details.table()[self._job.table.row[rows]]

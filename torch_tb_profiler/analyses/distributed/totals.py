@@ -50,19 +50,19 @@ class WorkerTotal(msgspec.Struct, frozen=True):
 def worker_totals(comparison: RankComparison) -> list[WorkerTotal]:
     """Return the totals in order of rank, then of the first operation."""
     job, table, split = comparison.job, comparison.job.table, comparison.split
-    rows = group(table.member, _name_codes(table))
+    rows = group(table.member, _build_name_codes(table))
     transfer, waiting = split.sums(job, rows.which, len(rows))
     compared = np.bincount(select(rows.which, split.compared), minlength=len(rows)) > 0
     transfers = optional_ints(np.where(compared, transfer, ABSENT))
     waits = optional_ints(np.where(compared, waiting, ABSENT))
     bytes_in, bytes_out, messages = (
-        _known_sums(rows, column) for column in (table.bytes_in, table.bytes_out, table.message)
+        _sum_known_values(rows, column) for column in (table.bytes_in, table.bytes_out, table.message)
     )
     bandwidth = bandwidths(job, split, rows.which, len(rows))
     algorithm, bus = optional_floats(bandwidth.algorithm), optional_floats(bandwidth.bus)
     counts, timings = rows.counts.tolist(), table.timing[rows.first].tolist()
     lower_bound, totals = bandwidth.lower_bound.tolist(), []
-    recorded = _recorded_totals(comparison, rows.first)
+    recorded = _find_recorded_totals(comparison, rows.first)
     for i, (row, times) in enumerate(zip(rows.first.tolist(), recorded, strict=True)):
         timing = TimingSource(timings[i])
         # Without a kernel, the trace of a device operation only shows how long its launch took.
@@ -87,13 +87,13 @@ def worker_totals(comparison: RankComparison) -> list[WorkerTotal]:
     return totals
 
 
-def _name_codes(table: JobTable) -> Int64:
+def _build_name_codes(table: JobTable) -> Int64:
     """Return int64[k], equal for operations that share group, collective, and back end."""
     columns = table.group, table.collective, table.backend
     return map_kinds(lambda *keys: dense_codes(*keys)[0], *columns)
 
 
-def _known_sums(rows: Groups, column: Column) -> list[int | None]:
+def _sum_known_values(rows: Groups, column: Column) -> list[int | None]:
     """Return the sums of the known values, None where none is known."""
     if isinstance(column, SharedColumn):
         values = column.values
@@ -106,7 +106,7 @@ def _known_sums(rows: Groups, column: Column) -> list[int | None]:
     return optional_ints(np.where(some, sums, ABSENT))
 
 
-def _recorded_totals(comparison: RankComparison, rows: Int64) -> list[OperationTotal | None]:
+def _find_recorded_totals(comparison: RankComparison, rows: Int64) -> list[OperationTotal | None]:
     """Return the totals from the ranks' summaries for rows in order of rank, None without a timed operation."""
     job = comparison.job
     members, cells = job.table.member[rows].tolist(), job.table.row[rows].tolist()
@@ -152,7 +152,7 @@ class GroupTotal(msgspec.Struct, frozen=True):
 def group_totals(comparison: RankComparison, totals: Sequence[WorkerTotal]) -> dict[int, list[GroupTotal]]:
     """Return group -> its operations by name, most latency first."""
     job, table, matching = comparison.job, comparison.job.table, comparison.matching
-    names = group(_name_codes(table))
+    names = group(_build_name_codes(table))
     bandwidth = bandwidths(job, comparison.split, names.which, len(names))
     algorithm, bus = optional_floats(bandwidth.algorithm), optional_floats(bandwidth.bus)
     name_of = np.empty(len(matching), np.int64)

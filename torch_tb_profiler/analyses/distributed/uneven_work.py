@@ -95,7 +95,7 @@ def find_resized_kernel(
 
     None if sizes don't explain `share` of it.
     """
-    mine, kernels = _rank_kernels(job.sources[member]), _kernels_by_name(job)
+    mine, kernels = _group_rank_kernels(job.sources[member]), _group_kernels_by_name(job)
     explained: list[tuple[float, ResizedKernel]] = []
     for name, here in mine.items():
         there = kernels[name].median_of_others(member)
@@ -119,10 +119,10 @@ class _NamedKernel(msgspec.Struct, frozen=True):
 
 def runs_more_often(job: DistributedJob, member: int, name: str) -> bool:
     """Return whether a rank runs a kernel more often per step than others, or is the only one that runs it."""
-    mine = _rank_kernels(job.sources[member]).get(name)
+    mine = _group_rank_kernels(job.sources[member]).get(name)
     if mine is None:
         return False
-    others = _kernels_by_name(job)[name].median_of_others(member)
+    others = _group_kernels_by_name(job)[name].median_of_others(member)
     return others is None or mine.calls > (1 + MIN_DIFFERENCE) * others.calls
 
 
@@ -140,7 +140,7 @@ def _time_per_step(source: RankSource) -> float:
     return sum(total.time for total in source.summary.kernels) / max(len(source.summary.steps), 1)
 
 
-def _rank_kernels(source: RankSource) -> dict[str, _NamedKernel]:
+def _group_rank_kernels(source: RankSource) -> dict[str, _NamedKernel]:
     """Return the kernels of a rank by name."""
     summary = source.summary
     steps = max(len(summary.steps), 1)
@@ -189,10 +189,10 @@ def _medians_of_others(values: list[float]) -> Float64:
 
 
 @derived
-def _kernels_by_name(job: DistributedJob) -> dict[str, _KernelOnRanks]:
+def _group_kernels_by_name(job: DistributedJob) -> dict[str, _KernelOnRanks]:
     """Return each kernel on the ranks that run it: every rank is compared with the median of all others."""
     ranks: dict[str, dict[int, _NamedKernel]] = {}
     for member, source in enumerate(job.sources):
-        for name, kernel in _rank_kernels(source).items():
+        for name, kernel in _group_rank_kernels(source).items():
             ranks.setdefault(name, {})[member] = kernel
     return {name: _KernelOnRanks(kernels) for name, kernels in ranks.items()}

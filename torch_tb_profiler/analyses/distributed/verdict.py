@@ -191,7 +191,7 @@ def judge_ranks(
     differs = differs or underused is not None
     imbalance = found.imbalance
     if not (suspect or found.uncertain) and _are_late_in_typical_steps(comparison, once):
-        imbalance = _imbalance_beside(costs, costliest, once, min_cost)
+        imbalance = _compute_remaining_imbalance(costs, costliest, once, min_cost)
     leading = None if imbalance is None else _find_leading(costs, imbalance)
     can_split = coverage.complete and not limited_by_messages and len(causes) == len(named)
     can_split = can_split and all(cause.divisible for cause in causes)
@@ -279,7 +279,7 @@ def _are_late_in_typical_steps(comparison: RankComparison, once: Sequence[LateOn
     return bool(once) and all(are_typical(comparison.job, each.steps) for each in once)
 
 
-def _imbalance_beside(
+def _compute_remaining_imbalance(
     costs: StragglerCosts, costliest: Straggler | None, once: Sequence[LateOnce], min_cost: float
 ) -> float | None:
     """Return what all differences cost, or None if ranks that are late once cost nearly all of it."""

@@ -78,22 +78,22 @@ def work_windows(job: DistributedJob) -> WorkWindows:
     alone = map_kinds(lambda group_: sizes[group_] == 1, table.group)
     stall = np.where(select(alone, rows), 0, select(table.stall, rows))
     stalled = merge(end - stall, end)
-    windows = _comparable_windows(job, rows)
+    windows = _group_comparable_windows(job, rows)
     previous = previous_operations(select(table.group, rows), member, start, end)
     first = np.diff(member, prepend=-1) != 0
     begin = np.where(first, start - select(table.window, rows), np.roll(start, 1))
     queued = _waited_for_stream(select(table.issue, rows) + member * width, stall, start, end, previous) & ~first
     stalled_before = covered_time_before(stalled, start)
     stalled_first = covered_time_before(stalled, begin[first])
-    stalls_within = _stalls_within(stalled_before, first, stalled_first)
+    stalls_within = _sum_stalls_within(stalled_before, first, stalled_first)
     latest_ready = start - np.where(queued, select(table.held, rows), 0)
-    ready = _ready_times(start, begin, stalls_within, stalled, queued, windows, latest_ready)
+    ready = _compute_ready_times(start, begin, stalls_within, stalled, queued, windows, latest_ready)
     sooner = np.flatnonzero(ready != start)
     stalled_before[sooner] = covered_time_before(stalled, ready[sooner])
     # A message may be ready before another one that starts sooner, on the stream of the other direction.
     begin = np.where(first, begin, np.roll(np.maximum.accumulate(ready), 1))
-    work = np.maximum(ready - begin - _stalls_within(stalled_before, first, stalled_first), 0)
-    typical = _typical_work(work, windows, job, rows)
+    work = np.maximum(ready - begin - _sum_stalls_within(stalled_before, first, stalled_first), 0)
+    typical = _compute_typical_work(work, windows, job, rows)
     return WorkWindows(rows, work, typical, stall, start - ready, previous, windows.which)
 
 
@@ -118,11 +118,11 @@ def previous_operations(groups: Int32, member: Int64, start: Int64, end: Int64) 
     overlapping = np.zeros(len(start), np.bool_)
     overlapping[channel[1:][same & ~ended]] = True
     few = np.flatnonzero(overlapping[channel])
-    previous[order[few]] = _last_ended(channel[few], order[few], start, end)
+    previous[order[few]] = _find_last_ended(channel[few], order[few], start, end)
     return previous
 
 
-def _last_ended(channel: Int64, rows: Int64, start: Int64, end: Int64) -> Int64:
+def _find_last_ended(channel: Int64, rows: Int64, start: Int64, end: Int64) -> Int64:
     """Return which of the rows of the same channel ended last before each of them starts, NO_CODE for none."""
     count, ends, starts = len(rows), end[rows], start[rows]
     # At one instant work ends before other work starts; what takes no time ends after that, so not before itself.
@@ -148,7 +148,7 @@ def _waited_for_stream(issue: Int64, stall: Int64, start: Int64, end: Int64, pre
     return queued
 
 
-def _stalls_within(stalled_before: Int64, first: Bool, stalled_first: Int64) -> Int64:
+def _sum_stalls_within(stalled_before: Int64, first: Bool, stalled_first: Int64) -> Int64:
     """Return int64[m], the ns of stalls in each window: those before its end less those before its start.
 
     stalled_before  ns of stalls before the end of each window, where the next one begins
@@ -160,7 +160,7 @@ def _stalls_within(stalled_before: Int64, first: Bool, stalled_first: Int64) -> 
     return within
 
 
-def _ready_times(
+def _compute_ready_times(
     start: Int64,
     begin: Int64,
     stalls: Int64,
@@ -196,7 +196,7 @@ def _ready_times(
 # ---- typical work ---------------------------------------------------------------------------------------
 
 
-def _comparable_windows(job: DistributedJob, rows: Int64) -> Groups:
+def _group_comparable_windows(job: DistributedJob, rows: Int64) -> Groups:
     """Group the windows that are compared: the n-th of steps in which ranks run the same collectives."""
     table = job.table
     group_members = zip(job.groups, job.members, strict=True)
@@ -212,10 +212,10 @@ def _comparable_windows(job: DistributedJob, rows: Int64) -> Groups:
         return Groups(*functions.windows(member, step, kind, len(job.steps)))
     block = group(member, step)
     nth = ordinals(np.zeros(len(rows), np.bool_), block.which)
-    return group(step, _common_beginnings(kind, block, nth))
+    return group(step, _match_beginnings(kind, block, nth))
 
 
-def _common_beginnings(kind: Int64, block: Groups, nth: Int64) -> Int64:
+def _match_beginnings(kind: Int64, block: Groups, nth: Int64) -> Int64:
     """Return int64[m], equal for windows up to which their blocks have the same kinds in the same order."""
     counts = block.counts
     begins = np.cumsum(counts) - counts
@@ -240,7 +240,7 @@ def _common_beginnings(kind: Int64, block: Groups, nth: Int64) -> Int64:
     return common
 
 
-def _typical_work(work: Int64, windows: Groups, job: DistributedJob, rows: Int64) -> Int64:
+def _compute_typical_work(work: Int64, windows: Groups, job: DistributedJob, rows: Int64) -> Int64:
     """Return int64[m] ns; see WorkWindows.typical."""
     typical = others_medians(windows.which, work, len(windows))
     counts = windows.counts
@@ -256,7 +256,7 @@ def _set_typical_by_step(work: Int64, typical: Int64, single: Bool, job: Distrib
     steps = group(member, step)
     totals, step_of = steps.sums(work), step[steps.first]
     computing = np.minimum(table.computed[rows], work)
-    longer_idle = _beyond_other_windows(work - computing, member, step)
+    longer_idle = _excess_over_other_windows(work - computing, member, step)
     for number in np.unique(steps.which[single]).tolist():
         inside = steps.members(number)
         others = totals[(step_of == step_of[number]) & (np.arange(len(totals)) != number)]
@@ -277,7 +277,7 @@ def _set_typical_by_step(work: Int64, typical: Int64, single: Bool, job: Distrib
         typical[alone] = left.astype(np.int64)
 
 
-def _beyond_other_windows(times: Int64, member: Int32, step: Int32) -> Float64:
+def _excess_over_other_windows(times: Int64, member: Int32, step: Int32) -> Float64:
     """Return float64[m], the ns by which each window's time exceeds the median of all others in the same step.
 
     What precedes the first collective of a step, such as loading data, is compared among the first windows.

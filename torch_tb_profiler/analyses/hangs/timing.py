@@ -69,7 +69,7 @@ def find_timing(job: JobDumps, dumps: Mapping[int, RecorderDump], groups: JobGro
     oldest = min((call.created_ns for call in pending), default=None)
     gap = max((dump.longest_gap_ns for dump in dumps.values()), default=0)
     timeouts = _find_timeouts(job, dumps, groups)
-    noted, written = _noted_at(job.files), _written_at(job.files)
+    noted, written = _latest_noted_time(job.files), _latest_written_time(job.files)
     copied = written if noted is None and written is not None and _is_copy(written, pending) else None
     written = as_of = written if noted is None else noted
     last = max((dump.last_call_ns or 0 for dump in dumps.values()), default=0)
@@ -78,7 +78,7 @@ def find_timing(job: JobDumps, dumps: Mapping[int, RecorderDump], groups: JobGro
     if as_of is None and timeouts:
         as_of, copied = max(each.call.created_ns + each.ran_ns for each in timeouts), None
     waited = as_of - oldest if as_of is not None and oldest is not None else None
-    earlier = _written_at(job.earlier) if noted is None else _noted_at(job.earlier)
+    earlier = _latest_written_time(job.earlier) if noted is None else _latest_noted_time(job.earlier)
     between = as_of - earlier if as_of is not None and earlier is not None else None
 
     def conclude(progress: JobProgress) -> DumpTiming:
@@ -137,7 +137,7 @@ def _is_of_call(timeout: WatchdogTimeout, rank: int, call: RecordedCall, group: 
     )
 
 
-def _noted_at(files: Iterable[RankFile]) -> int | None:
+def _latest_noted_time(files: Iterable[RankFile]) -> int | None:
     """Return the latest time that a dump itself holds."""
     return max(
         (file.dump.dumped_ns for file in files if file.dump is not None and file.dump.dumped_ns is not None),
@@ -145,7 +145,7 @@ def _noted_at(files: Iterable[RankFile]) -> int | None:
     )
 
 
-def _written_at(files: tuple[RankFile, ...]) -> int | None:
+def _latest_written_time(files: tuple[RankFile, ...]) -> int | None:
     times = [file.written_ns for file in files if file.dump is not None]
     known = [time for time in times if time is not None]
     return max(known) if known and len(known) == len(times) else None
@@ -155,13 +155,13 @@ def _is_pending_in_both(job: JobDumps, dumps: Mapping[int, RecorderDump]) -> boo
     """Return whether the first pending call of a rank is the same in both dumps."""
     before = {file.rank: file.dump for file in job.earlier if file.dump is not None}
     return any(
-        _first_pending(dump) & _first_pending(old)
+        _find_first_pending(dump) & _find_first_pending(old)
         for rank, dump in dumps.items()
         if (old := before.get(rank)) is not None
     )
 
 
-def _first_pending(dump: RecorderDump) -> set[tuple[CallKey, int]]:
+def _find_first_pending(dump: RecorderDump) -> set[tuple[CallKey, int]]:
     """Return the first pending calls of a dump, with the time of the call: a restarted job counts anew."""
     first: dict[tuple[str, bool], tuple[CallKey, int]] = {}
     for call in dump.pending:

@@ -122,15 +122,19 @@ class _Judge:
         if self.timing.progress == "running":
             return HangVerdict("running")
         mismatches = [state for state in self.graph.collectives if state.mismatch]
-        found = self._mismatch(min(mismatches, key=lambda state: state.created_ns)) if mismatches else self._root()
-        found = replace(found, unseen=self._unseen(found))
+        found = (
+            self._judge_mismatch(min(mismatches, key=lambda state: state.created_ns))
+            if mismatches
+            else self._judge_root()
+        )
+        found = replace(found, unseen=self._find_unseen(found))
         if self.timing.progress == "slow" and not found.kind.startswith("mismatch"):
             return replace(found, kind="unknown", culprits=(), direct=(), reason="slow")
         if self.timing.progress == "unknown" and found.kind != "unknown":
             return found if found.kind.startswith("mismatch") else replace(found, reason="unwritten_time")
         return found
 
-    def _unseen(self, found: HangVerdict) -> tuple[int, ...]:
+    def _find_unseen(self, found: HangVerdict) -> tuple[int, ...]:
         """Return the ranks without a readable dump in a group that a waiting rank waits in."""
         held_up = {*found.waiting, *found.culprits}
         groups = {state.group for state in self.graph.collectives if held_up & state.waiters.keys()}
@@ -140,7 +144,7 @@ class _Judge:
 
     # ---- mismatches -----------------------------------------------------------------------------------
 
-    def _mismatch(self, state: CollectiveState) -> HangVerdict:
+    def _judge_mismatch(self, state: CollectiveState) -> HangVerdict:
         """Return the verdict on a collective whose members called different things: the minority did it."""
         sides = sorted(state.votes.items(), key=lambda side: -len(side[1]))
         (majority, most), (odd, _) = sides[0], sides[1]
@@ -199,20 +203,20 @@ class _Judge:
 
     # ---- ends of the waits ----------------------------------------------------------------------------
 
-    def _root(self) -> HangVerdict:
+    def _judge_root(self) -> HangVerdict:
         ends: dict[str, list[list[int | CollectiveState]]] = {name: [] for name in _PREFERENCE}
         for component in self.graph.terminal_components():
-            ends[self._end(component)].append(component)
+            ends[self._classify_end(component)].append(component)
         kind = next(name for name in _PREFERENCE if ends[name])
         if kind == "all_joined":
-            return self._all_joined(ends[kind])
+            return self._judge_joined_call(ends[kind])
         if kind == "unmapped":
             waits = [wait for wait in self.graph.peer_waits if wait.unmapped]
             first = min(waits, key=lambda wait: wait.call.created_ns)
             return HangVerdict("unknown", (), (first.group,), first.call, reason="unknown_peer")
         if kind == "cycle":
             cycles = [[node for node in end if isinstance(node, int)] for end in ends[kind]]
-            return self._cycle(min(cycles, key=self._first_created))
+            return self._judge_cycle(min(cycles, key=self._find_first_created))
         culprits = {node for end in ends[kind] for node in end if isinstance(node, int)}
         if kind == "not_joined":
             idle = {rank for rank in culprits if not self.dumps[rank].unrecorded}
@@ -225,7 +229,7 @@ class _Judge:
             return self._blame("no_dump", culprits, "no_file")
         return self._blame("unreadable_dump", culprits, "unreadable")
 
-    def _end(self, component: Sequence[int | CollectiveState]) -> str:
+    def _classify_end(self, component: Sequence[int | CollectiveState]) -> str:
         """Return what kind of end a terminal component is; see `_PREFERENCE`."""
         ranks = [node for node in component if isinstance(node, int)]
         if not ranks:
@@ -240,7 +244,7 @@ class _Judge:
             return "unmapped" if unmapped else "all_joined"
         return "unreadable_dump" if rank in self.unreadable else "no_dump"
 
-    def _waits_for(self, culprits: set[int]) -> list[tuple[int, CulpritWait]]:
+    def _find_waits(self, culprits: set[int]) -> list[tuple[int, CulpritWait]]:
         """Return (rank, call) of everyone who waits for one of these directly, the first calls first."""
         waits = [
             (rank, CulpritWait(state.group, call))
@@ -255,11 +259,11 @@ class _Judge:
         ]
         return sorted(waits, key=lambda each: (each[1].call.created_ns, each[0]))
 
-    def _first_created(self, ranks: Sequence[int]) -> int:
-        return min(wait.call.created_ns for _, wait in self._waits_for(set(ranks)))
+    def _find_first_created(self, ranks: Sequence[int]) -> int:
+        return min(wait.call.created_ns for _, wait in self._find_waits(set(ranks)))
 
     def _blame(self, kind: VerdictKind, culprits: set[int], reason: Reason) -> HangVerdict:
-        waits = self._waits_for(culprits)
+        waits = self._find_waits(culprits)
         first = waits[0][1]
         others: dict[tuple[JobGroup, bool, str], CulpritWait] = {}
         for _, wait in waits[1:]:
@@ -282,10 +286,10 @@ class _Judge:
             reason=reason,
         )
 
-    def _cycle(self, ranks: list[int]) -> HangVerdict:
+    def _judge_cycle(self, ranks: list[int]) -> HangVerdict:
         """Return the verdict on ranks that wait for each other."""
         members = set(ranks)
-        inside = [(rank, wait) for rank, wait in self._waits_for(members) if rank in members]
+        inside = [(rank, wait) for rank, wait in self._find_waits(members) if rank in members]
         of_rank = dict(reversed(inside))
         groups = tuple(dict.fromkeys(of_rank[rank].group for rank in sorted(of_rank)))
         first = inside[0][1]
@@ -327,7 +331,7 @@ class _Judge:
         messages = [each for each in call.messages if group.ranks[each.peer] in peers]
         return all(message.skips is False for message in messages)
 
-    def _all_joined(self, ends: list[list[int | CollectiveState]]) -> HangVerdict:
+    def _judge_joined_call(self, ends: list[list[int | CollectiveState]]) -> HangVerdict:
         """Return the verdict on a call that everyone is in."""
         states = [node for end in ends for node in end if isinstance(node, CollectiveState)]
         waits: list[tuple[int, JobGroup, RecordedCall]] = [

@@ -132,7 +132,7 @@ def device_time(trace: Trace, device: int) -> DeviceTime:
     free = complete_step_windows(steps(trace))
     parts = []
     for code, chosen in enumerate((items.compute, kernel & ~items.compute, ~kernel)):
-        row, begin, end = _running_parts(items, chosen, free)
+        row, begin, end = _cut_running_parts(items, chosen, free)
         parts.append((np.full(len(row), code, np.int8), row, np.full(len(row), -1), begin, end))
         free = subtract(free, merge(begin, end))
     position = np.arange(len(idle.begin))
@@ -142,7 +142,7 @@ def device_time(trace: Trace, device: int) -> DeviceTime:
     return DeviceTime(category[order], row[order], segment[order], begin[order], end[order])
 
 
-def _running_parts(items: ItemsByStart, chosen: Bool, free: Intervals) -> tuple[Int32, Int64, Int64]:
+def _cut_running_parts(items: ItemsByStart, chosen: Bool, free: Intervals) -> tuple[Int32, Int64, Int64]:
     """Return (row, begin, end) of the union of some items inside `free`, cut where the next item runs alone."""
     row, start, end = items.row[chosen], items.start[chosen], items.end[chosen]
     reached = np.maximum.accumulate(end) if len(end) else end

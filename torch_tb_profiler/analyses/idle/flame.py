@@ -44,7 +44,7 @@ def idle_flame_graph(trace: Trace, device: int, stream: int | None = None, step:
     idle = idle_segments(trace, device, stream)
     selected = np.flatnonzero(counted_step_mask(trace, step)[idle.step])
     cause, row, length = idle.cause[selected], idle.row[selected], idle.length[selected]
-    chains = _name_chains(trace, row)
+    chains = _build_name_chains(trace, row)
     chain = np.where(row >= 0, chains.of_row[row], NO_CODE)
     keys = group(cause.astype(np.int64), chain)
     sums = keys.sums(length)
@@ -101,9 +101,9 @@ class _NameChains(msgspec.Struct, frozen=True):
     event: Int64
 
 
-def _name_chains(trace: Trace, rows: Int32) -> _NameChains:
+def _build_name_chains(trace: Trace, rows: Int32) -> _NameChains:
     """Return the chains of names that end in some slices, without folded names and immediate repetitions."""
-    tree, folded = call_tree(trace), _folded_names(trace)
+    tree, folded = call_tree(trace), _find_folded_names(trace)
     needed = np.zeros(len(trace), np.bool_)
     level = rows[rows >= 0]
     while len(level):
@@ -129,7 +129,7 @@ def _name_chains(trace: Trace, rows: Int32) -> _NameChains:
     return _NameChains(chain, parent, name, event)
 
 
-def _folded_names(trace: Trace) -> Bool:
+def _find_folded_names(trace: Trace) -> Bool:
     """Return which names the flame graph leaves out, those of steps and of library frames: bool[strings + 1]."""
     frame = np.zeros(len(trace.strings) + 1, np.bool_)
     frame[trace.events.name[event_kinds(trace) == Kind.PYTHON]] = True

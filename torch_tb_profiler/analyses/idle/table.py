@@ -157,7 +157,7 @@ def idle_gains(trace: Trace, table: IdleTable) -> IdleGains:
     causes = list(dict.fromkeys(int(table.cause[row]) for row in rows))
     with_several_rows = [cause for cause in causes if len(rows_of_cause[cause]) > 1]
     of_causes = [rows_of_cause[cause] for cause in with_several_rows]
-    parts = _idle_targets(trace, table, [*([row] for row in rows), *of_causes])
+    parts = _build_idle_targets(trace, table, [*([row] for row in rows), *of_causes])
     counted = table.counted[: recorded_spans(trace).end.shape[1]]
     saved = savings_in_steps(trace, parts, counted)
     idle = [int(table.time[row]) for row in rows]
@@ -169,7 +169,7 @@ def idle_gains(trace: Trace, table: IdleTable) -> IdleGains:
     return IdleGains(of_rows, with_rows | with_one_row)
 
 
-def _idle_targets(trace: Trace, table: IdleTable, targets: Sequence[Sequence[int]]) -> list[WhatIfTarget]:
+def _build_idle_targets(trace: Trace, table: IdleTable, targets: Sequence[Sequence[int]]) -> list[WhatIfTarget]:
     """Return the host's time in the idle segments of some rows as a what-if target, for each list of rows."""
     idle, shift = table.segments, clock_shift_ns(trace)
     # What only occurs together has one number, so that there are as few as possible.
@@ -205,7 +205,7 @@ def _group_by_subject(
     trace: Trace, idle: IdleSegments, by: SubjectKind, chosen: Int64 | slice
 ) -> tuple[Groups, list[str | None]]:
     """Return the chosen segments grouped by cause and subject, and the subject of each group."""
-    code, texts = _subjects(trace, idle, by)
+    code, texts = _find_subjects(trace, idle, by)
     key = idle.cause[chosen] * np.int32(len(texts) + 1)
     key += code[chosen]
     key += 1
@@ -213,20 +213,20 @@ def _group_by_subject(
     return groups, [texts[text] if text >= 0 else None for text in code[chosen][groups.first].tolist()]
 
 
-def _subjects(trace: Trace, idle: IdleSegments, by: SubjectKind) -> tuple[Int32 | Int64, Sequence[str]]:
+def _find_subjects(trace: Trace, idle: IdleSegments, by: SubjectKind) -> tuple[Int32 | Int64, Sequence[str]]:
     """Return (code of each segment's subject or NO_CODE, the subjects)."""
     if by in ("operator", "module"):
         return program_places(trace, idle.row, by)
     if by == "frame":
         return program_places(trace, idle.row, "line")
     if by == "emptied_by":
-        return _draining_calls(trace, idle.emptied_by)
+        return _find_draining_calls(trace, idle.emptied_by)
     name = trace.events.name[idle.row]
     name[(idle.row < 0) | (idle.cause == Cause.UNRECORDED)] = NO_CODE
     return name, trace.strings
 
 
-def _draining_calls(trace: Trace, call: Int32) -> tuple[Int64, tuple[str, ...]]:
+def _find_draining_calls(trace: Trace, call: Int32) -> tuple[Int64, tuple[str, ...]]:
     """Return calls by their name and the operator around them: cudaStreamSynchronize in aten::item."""
     names, known = trace.events.name, call >= 0
     operator = np.where(known, enclosing_operators(trace)[call], NO_CODE)

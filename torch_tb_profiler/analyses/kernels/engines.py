@@ -94,7 +94,7 @@ def engine_times(trace: Trace) -> EngineTimes | None:
         busy=_covered_ns(working, begin, end),
         graphs=_covered_ns(graph_building, begin, end) if len(calls) else None,
         classes=tuple(classes),
-        recipes=_recipes(trace, rows),
+        recipes=_sum_recipes(trace, rows),
     )
 
 
@@ -102,7 +102,7 @@ def _covered_ns(busy: Intervals, begin: int, end: int) -> int:
     return int(covered_time(busy, np.array([begin]), np.array([end]))[0]) if end > begin else 0
 
 
-def _recipes(trace: Trace, rows: Int32) -> tuple[RecipeTime, ...]:
+def _sum_recipes(trace: Trace, rows: Int32) -> tuple[RecipeTime, ...]:
     """Return the recipes, most time first; work without a recipe (copies of the host) is left out."""
     number: Int64 = trace.arg_int("recipeId", rows)
     names, texts = trace.arg_codes("recipeName", rows)

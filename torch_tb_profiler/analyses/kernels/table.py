@@ -148,7 +148,7 @@ def kernel_sums(trace: Trace, table: KernelTable) -> KernelSums:
     order = order_statistics(groups, length, 0.5, 0.95)
     event = table.rows[groups.first]
     limits = shared_codes(groups, occupancy_limiters(trace, table.rows))
-    verdicts = _verdicts(trace, table)
+    verdicts = _judge_groups(trace, table)
     return KernelSums(
         event=event,
         calls=groups.counts,
@@ -165,7 +165,7 @@ def kernel_sums(trace: Trace, table: KernelTable) -> KernelSums:
     )
 
 
-def _verdicts(trace: Trace, table: KernelTable) -> list[tuple[int, str]]:
+def _judge_groups(trace: Trace, table: KernelTable) -> list[tuple[int, str]]:
     """Return per group whether it runs on Tensor Cores and why; unknown where its kernels differ."""
     vendor = device_kind(trace)
     names = trace.events.name[table.rows]
@@ -296,7 +296,7 @@ def occupancy_limiters(trace: Trace, rows: Int32) -> Int32:
     blocks were launched than would fit. Granularity of allocation is left out.
     """
     limits = np.full(len(rows), NO_CODE, np.int32)
-    block = _block_threads(trace, rows)
+    block = _read_block_threads(trace, rows)
     registers = trace.arg_int("registers per thread", rows)
     shared = trace.arg_int("shared memory", rows)
     grid = trace.arg_float("blocks per SM", rows)
@@ -319,13 +319,13 @@ def occupancy_limiters(trace: Trace, rows: Int32) -> Int32:
     return limits
 
 
-def _block_threads(trace: Trace, rows: Int32) -> Int64:
+def _read_block_threads(trace: Trace, rows: Int32) -> Int64:
     codes, texts = trace.arg_codes("block")
-    sizes = np.array([*map(_product, texts), 0], np.int64)
+    sizes = np.array([*map(_parse_product, texts), 0], np.int64)
     return sizes[codes[rows]]
 
 
-def _product(text: str) -> int:
+def _parse_product(text: str) -> int:
     numbers = [int(part) for part in text.strip("[] ").split(",") if part.strip().isdigit()]
     return int(np.prod(numbers)) if len(numbers) == 3 else 0
 
@@ -385,17 +385,17 @@ class LargestKernel(msgspec.Struct, frozen=True):
 def largest_kernel(trace: Trace) -> LargestKernel | None:
     """Return the kernel name with the largest total time; None where no kernel takes time."""
     table = kernel_table(trace, "name", KernelFilter())
-    return _largest(table, launch_durations(trace, table.rows))
+    return _find_largest(table, launch_durations(trace, table.rows))
 
 
 @derived
 def largest_typical_kernel(trace: Trace) -> LargestKernel | None:
     """Return the kernel name with the largest time in typical steps; None where no kernel takes any."""
     table, windows = kernel_table(trace, "name", KernelFilter()), typical_windows(trace)
-    return _largest(table, covered_time(windows, *event_spans(trace, table.rows)))
+    return _find_largest(table, covered_time(windows, *event_spans(trace, table.rows)))
 
 
-def _largest(table: KernelTable, length: Int64) -> LargestKernel | None:
+def _find_largest(table: KernelTable, length: Int64) -> LargestKernel | None:
     """Return the name with the largest sum of `length`, int64[k] ns by launch."""
     if (total := int(length.sum())) <= 0:
         return None

@@ -147,7 +147,7 @@ def api_calls(
     )
 
 
-def _distinct_calls(trace: Trace, items: Int64) -> tuple[Int32, Int64]:
+def _find_distinct_calls(trace: Trace, items: Int64) -> tuple[Int32, Int64]:
     """Return (threads, starts) of the calls that launched some device items, in order of their rows.
 
     Both are among the columns of the items: those of all events needn't be read.
@@ -166,7 +166,7 @@ def launch_pace(trace: Trace, device: int) -> LaunchPace:
     """Return the pace of launches and work on one device."""
     items, idle = items_by_start(trace, device), idle_segments(trace, device)
     inside = covered_time(complete_step_windows(steps(trace)), items.start, items.start + 1) > 0
-    thread, start = _distinct_calls(trace, items.position[inside])
+    thread, start = _find_distinct_calls(trace, items.position[inside])
     order = np.argsort(start, kind="stable")  # they nearly ascend: faster than sorting by two keys
     order = order[np.argsort(thread[order], kind="stable")]
     between = np.diff(start[order])[np.diff(thread[order]) == 0]

@@ -34,16 +34,16 @@ def find_repeats(codes: Int64, before: Int64, min_count: int) -> list[tuple[int,
         if length >= len(codes):
             break
         rank, composed = None, 0
-        for power in sorted(_powers_of_two(ranks, length, min_count), reverse=True):
+        for power in sorted(_rank_powers_of_two(ranks, length, min_count), reverse=True):
             while composed + power <= length:
                 rank = ranks[power] if rank is None else _compose(rank, ranks[power], composed, min_count)
                 composed += power
         assert rank is not None  # 1 is a power
-        repeats += _heaviest(codes, rank, before, length, min_count)
+        repeats += _find_heaviest(codes, rank, before, length, min_count)
     return repeats
 
 
-def _powers_of_two(ranks: dict[int, Int64], max_length: int, min_count: int) -> list[int]:
+def _rank_powers_of_two(ranks: dict[int, Int64], max_length: int, min_count: int) -> list[int]:
     """Return the powers of two up to `max_length`, after adding their ranks to `ranks`."""
     power = 1
     while power * 2 <= max_length:
@@ -77,7 +77,9 @@ def _number_frequent(keys: Int64, position: Int64, min_count: int) -> Int64:
     return ranks
 
 
-def _heaviest(codes: Int64, rank: Int64, before: Int64, length: int, min_count: int) -> list[tuple[int, Int64]]:
+def _find_heaviest(
+    codes: Int64, rank: Int64, before: Int64, length: int, min_count: int
+) -> list[tuple[int, Int64]]:
     """Return the ranked stretches of one length with most weight that are no repetitions."""
     position = np.flatnonzero(rank >= 0)
     if len(position) == 0:
@@ -134,15 +136,15 @@ def extend_repeats(codes: Int64, repeats: list[tuple[int, Int64]]) -> list[tuple
         if any(other[0] <= first and first + length <= other[0] + reach for reach, other in same_distances):
             continue
         free = int(np.diff(positions).min(initial=len(codes))) - length
-        after = _common_length(codes, positions + length, 1, free)
-        ahead = _common_length(codes, positions - 1, -1, free - after)
+        after = _measure_common_length(codes, positions + length, 1, free)
+        ahead = _measure_common_length(codes, positions - 1, -1, free - after)
         begin, reach = int(first) - ahead, length + after + ahead
         if not is_repetition(codes[begin : begin + reach]):
             same_distances.append((reach, positions - ahead))
     return [repeat for same_distances in extended.values() for repeat in same_distances]
 
 
-def _common_length(codes: Int64, positions: Int64, step: int, max_length: int) -> int:
+def _measure_common_length(codes: Int64, positions: Int64, step: int, max_length: int) -> int:
     """Return how many codes from these positions on, in the direction of `step`, are the same at all of them."""
     max_length = min(max_length, len(codes) - int(positions[-1]) if step > 0 else int(positions[0]) + 1)
     count, block = 0, 1

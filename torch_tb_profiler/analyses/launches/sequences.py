@@ -81,7 +81,7 @@ def work_sequences(
 ) -> WorkSequences:
     """Return the best sequences of two and more items, each with at least MIN_RUNS runs and two per step."""
     work = select_device_work(trace, rows_of_kind(trace, *DEVICE_KINDS), "", device, stream)
-    codes, rows = _name_codes(trace, work)
+    codes, rows = _build_name_codes(trace, work)
     duration = event_lengths(trace, rows)
     cost = np.where(rows >= 0, duration, 0)
     before = np.append(0, np.cumsum(cost))
@@ -94,12 +94,12 @@ def work_sequences(
         mine = rows[positions[:, None] + np.arange(length)]
         time = int((before[positions + length] - before[positions]).sum())
         durations = event_ends(trace)[mine] - trace.events.start[mine]
-        saved = _fusion_saving(elementwise[trace.events.name[mine[0]]], durations)
+        saved = _estimate_fusion_saving(elementwise[trace.events.name[mine[0]]], durations)
         sequences.append(WorkSequence(mine, time, saved))
     return WorkSequences(tuple(sequences), int(cost.sum()))
 
 
-def _name_codes(trace: Trace, work: Int32) -> tuple[Int64, Int32]:
+def _build_name_codes(trace: Trace, work: Int32) -> tuple[Int64, Int32]:
     """Return (codes of the work's names, its rows); both are -1 between streams and between steps."""
     stream = np.unique(np.stack([device_ids(trace)[work], stream_ids(trace)[work]]), axis=1, return_inverse=True)[
         1
@@ -139,7 +139,7 @@ def _choose_disjoint(
     return chosen
 
 
-def _fusion_saving(elementwise: Bool, duration: Int64) -> int:
+def _estimate_fusion_saving(elementwise: Bool, duration: Int64) -> int:
     """Return the time of all but the longest of each group of neighboring elementwise kernels, over all runs."""
     saved, begin = 0, 0
     while begin < len(elementwise):
@@ -187,16 +187,16 @@ def common_slice(trace: Trace, work: Int32) -> int:
     if len(calls) == 0 or (calls < 0).any():
         return NO_CODE
     tree = call_tree(trace)
-    common = _enclosing_slices(tree.parent, int(calls[0]))
+    common = _find_enclosing_slices(tree.parent, int(calls[0]))
     for call in np.unique(calls[1:]).tolist():
-        enclosing = set(_enclosing_slices(tree.parent, call))
+        enclosing = set(_find_enclosing_slices(tree.parent, call))
         common = [row for row in common if row in enclosing]
     while common and is_step(name_of(trace, common[0])):
         common = common[1:]
     return common[0] if common else NO_CODE
 
 
-def _enclosing_slices(parent: Int32, row: int) -> list[int]:
+def _find_enclosing_slices(parent: Int32, row: int) -> list[int]:
     """Return a slice and those around it, innermost first."""
     chain = []
     while row != NO_CODE:

@@ -63,7 +63,7 @@ def filter_blocks(trace: Trace, level: MemoryLevels, conditions: BlockFilter) ->
     blocks = memory_blocks(trace)
     keep = device_block_mask(trace, level)
     if conditions.begin is not None or conditions.end is not None:
-        allocated, released = _lifetimes(trace, blocks)
+        allocated, released = _read_lifetimes(trace, blocks)
         keep &= ((allocated != ABSENT) & time_mask(allocated, conditions.begin, conditions.end)) | (
             (released != ABSENT) & time_mask(released, conditions.begin, conditions.end)
         )
@@ -77,7 +77,7 @@ def filter_blocks(trace: Trace, level: MemoryLevels, conditions: BlockFilter) ->
     return np.flatnonzero(keep)
 
 
-def _lifetimes(trace: Trace, blocks: MemoryBlocks) -> tuple[Int64, Int64]:
+def _read_lifetimes(trace: Trace, blocks: MemoryBlocks) -> tuple[Int64, Int64]:
     """Return (allocated, released): ns of each block, ABSENT where the event is not recorded."""
     times = np.append(memory_records(trace).time, ABSENT)  # NO_CODE (-1) indexes the last cell
     return times[blocks.allocation], times[blocks.release]
@@ -108,7 +108,7 @@ def build_block_page(
     order = order[np.argsort(~known[order], kind="stable")]
     page = chosen[order[rows]]
     blocks = memory_blocks(trace)
-    columns = (blocks.allocation, blocks.release, blocks.size, *_lifetimes(trace, blocks), blocks.state)
+    columns = (blocks.allocation, blocks.release, blocks.size, *_read_lifetimes(trace, blocks), blocks.state)
     return [
         BlockLifetime(
             first=release if allocation == NO_CODE else allocation,
@@ -144,7 +144,7 @@ def _sort_key(trace: Trace, chosen: Int64, sort: BlockOrder) -> tuple[Int64, Boo
         allocation = blocks.allocation[chosen]
         key = rank[np.where(allocation >= 0, codes[allocation], NO_CODE)]
         return key, key >= 0
-    allocated, released = (column[chosen] for column in _lifetimes(trace, blocks))
+    allocated, released = (column[chosen] for column in _read_lifetimes(trace, blocks))
     if sort == "duration":
         known = (allocated != ABSENT) & (released != ABSENT)
         return np.where(known, released - allocated, 0), known

@@ -100,7 +100,7 @@ def device_memory(trace: Trace, level: MemoryLevels) -> DeviceMemory:
         last_time=int(level.time[-1]),
         failures=failures,
         first_failure=failed,
-        elsewhere=_most_held_elsewhere(trace, level.device),
+        elsewhere=_find_most_held_elsewhere(trace, level.device),
     )
 
 
@@ -194,7 +194,7 @@ def held_elsewhere(
     return held if held > MAX_CONTEXT_BYTES else None
 
 
-def _most_held_elsewhere(trace: Trace, device: MemoryDevice) -> int | None:
+def _find_most_held_elsewhere(trace: Trace, device: MemoryDevice) -> int | None:
     """Return the most bytes held elsewhere at any failure of a device, None if no failure shows any."""
     records = memory_failures(trace)
     columns = (records.device, records.allocated, records.reserved, records.size)

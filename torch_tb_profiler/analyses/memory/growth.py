@@ -100,7 +100,7 @@ def memory_growth(trace: Trace, level: MemoryLevels) -> DeviceGrowth | None:
     index = np.searchsorted(level.time, recorded.host_ends, "right") - 1
     before = 0 if level.relative else bytes_before_trace(trace, level)
     live = np.where(index >= 0, level.allocated[index], before)
-    holders = sorted(_holders(trace, level, index), key=lambda holder: -holder.growth)
+    holders = sorted(_find_holders(trace, level, index), key=lambda holder: -holder.growth)
     total = sum(holder.growth for holder in holders)
     significant = total > MIN_PEAK_SHARE * int(level.allocated.max())
     since = min((holder.since for holder in holders), default=0)
@@ -126,7 +126,7 @@ def _rise_without_largest_drop(live: Int64, since: int, before: int) -> int:
     return int(changes.sum()) - min(int(changes.min()), 0)
 
 
-def _holders(trace: Trace, level: MemoryLevels, index: Int64) -> Iterator[GrowthHolder]:
+def _find_holders(trace: Trace, level: MemoryLevels, index: Int64) -> Iterator[GrowthHolder]:
     """Yield the holders; `index` has the last record of the device at the end of each step.
 
     What is released after the last step has been released: it was collected, such as the results of an epoch.
@@ -143,21 +143,21 @@ def _holders(trace: Trace, level: MemoryLevels, index: Int64) -> Iterator[Growth
     # Stacks are slow to compute and only split names further: a name that is too rare needs none.
     names = group(memory_names(trace)[0][blocks.allocation[chosen]]).which
     stays = blocks.state == UNRELEASED
-    frequent = _frequent_places(names, born[chosen], stays[chosen], count)
+    frequent = _find_frequent_places(names, born[chosen], stays[chosen], count)
     chosen, names = (each[np.isin(names, frequent)] for each in (chosen, names))
     if len(chosen) == 0:
         return
     allocation, born, stays = blocks.allocation[chosen], born[chosen], stays[chosen]
     places = group(names, allocation_stacks(trace, allocation).which)
-    for place in _frequent_places(places.which, born, stays, count).tolist():
+    for place in _find_frequent_places(places.which, born, stays, count).tolist():
         members = places.members(place)
         live = members[stays[members]]
         released = members[~stays[members]]
         if _leaks(born[live], born[released], count):
-            yield _holder(trace, allocation[live], born[live], blocks.size[chosen[live]], count)
+            yield _build_holder(trace, allocation[live], born[live], blocks.size[chosen[live]], count)
 
 
-def _frequent_places(place: Int64, born: Int64, stays: Bool, count: int) -> Int64:
+def _find_frequent_places(place: Int64, born: Int64, stays: Bool, count: int) -> Int64:
     """Return the places that allocated, in enough steps, blocks that are never released."""
     early = stays & (born <= count - MIN_STEP_ENDS)
     births = np.unique(place[early] * count + born[early]) // count
@@ -178,7 +178,7 @@ def _leaks(born: Int64, released: Int64, count: int) -> bool:
     return bool(count - 1 - births[-1] <= np.diff(births).max())
 
 
-def _holder(trace: Trace, allocation: Int32, born: Int64, size: Int64, count: int) -> GrowthHolder:
+def _build_holder(trace: Trace, allocation: Int32, born: Int64, size: Int64, count: int) -> GrowthHolder:
     codes, texts = memory_names(trace)
     code, live = codes[allocation[0]], np.zeros(count, np.int64)
     np.add.at(live, born, size)

@@ -85,7 +85,7 @@ def live_memory(
     return LiveMemory(
         blocks=len(live),
         bytes=known,
-        groups=_largest_groups(groups, stacks, blocks.allocation[live], sizes, rows),
+        groups=_find_largest_groups(groups, stacks, blocks.allocation[live], sizes, rows),
         total_groups=len(groups),
         allocated=None if index < 0 or total == ABSENT else total,
         reserved=None if index < 0 or level.reserved[index] == ABSENT else int(level.reserved[index]),
@@ -101,7 +101,7 @@ def bytes_before_trace(trace: Trace, level: MemoryLevels) -> int:
     return int(level.allocated[0] - memory_records(trace).size[level.positions[0]])
 
 
-def _largest_groups(
+def _find_largest_groups(
     groups: Groups, stacks: DistinctStacks | None, allocation: Int32, sizes: Int64, rows: slice
 ) -> tuple[LiveGroup, ...]:
     counts, sums = groups.counts, groups.sums(sizes)

@@ -46,7 +46,7 @@ def stack_categories(timeline: RecordedTimeline, points: int) -> StackedCategori
         time = np.maximum(time, time[1])
     total = sizes.sum(axis=0)
     peak = int(total.argmax())
-    chosen = _peak_positions(time, total, points)
+    chosen = _choose_peak_positions(time, total, points)
     return StackedCategories(
         categories=tuple(CATEGORIES[code] for code in used.tolist()),
         begin=int(time[0]),
@@ -60,7 +60,7 @@ def stack_categories(timeline: RecordedTimeline, points: int) -> StackedCategori
     )
 
 
-def _peak_positions(time: Int64, total: Int64, points: int) -> Int64:
+def _choose_peak_positions(time: Int64, total: Int64, points: int) -> Int64:
     """Return the positions to draw: all, or the first peak of each bucket with events, and the last."""
     if len(time) <= points:
         return np.arange(len(time))

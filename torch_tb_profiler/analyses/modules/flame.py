@@ -52,7 +52,7 @@ def build_module_flame(trace: Trace, model: Modules, time: Literal["host", "devi
     if time == "host":
         rows, values = operators.rows, operators.host_ns
     else:
-        rows, values = _operator_device_times(trace, model, operators)
+        rows, values = _sum_operator_device_times(trace, model, operators)
     backward = times.backward_host_self if time == "host" else times.backward_self
     forward = times.host_self + times.operators_time if time == "host" else times.forward_self
     builder, start, first = _FlameBuilder(), trace.events.start, first_calls(trace, model)
@@ -66,7 +66,7 @@ def build_module_flame(trace: Trace, model: Modules, time: Literal["host", "devi
     names = len(trace.strings) + 1  # with none
     keys = model.code[rows].astype(np.int64) * names + trace.events.name[rows] + 1
     distinct, which = np.unique(keys, return_inverse=True)
-    sums, longest = _sums_and_longest(which, rows, values, len(distinct))
+    sums, longest = _sum_and_find_longest(which, rows, values, len(distinct))
     starts = _min_per_group(which, start[rows], len(distinct))
     columns = (sums.tolist(), longest.tolist(), starts.tolist())
     for key, value, event, first_start in zip(distinct.tolist(), *columns, strict=True):
@@ -75,7 +75,7 @@ def build_module_flame(trace: Trace, model: Modules, time: Literal["host", "devi
             name = trace.strings[text - 1] if text > 0 else ""
             builder.add(name, "operator", position[code], value, code, event, first_start)
     if time == "device":
-        for operator in _replayed_operators(trace, model):
+        for operator in _find_replayed_operators(trace, model):
             place = int(model.code[operator.event])
             start_ns = int(start[operator.event])
             builder.add(operator.name, "operator", position[place], operator.ns, place, operator.event, start_ns)
@@ -118,7 +118,7 @@ class _ReplayedOperator(msgspec.Struct, frozen=True):
     event: int
 
 
-def _replayed_operators(trace: Trace, model: Modules) -> list[_ReplayedOperator]:
+def _find_replayed_operators(trace: Trace, model: Modules) -> list[_ReplayedOperator]:
     """Return the replayed kernels in the forward pass of modules by the operator at capture, most time first."""
     rows = device_links(trace).rows
     if not has_indirect_kernels(trace):
@@ -130,7 +130,7 @@ def _replayed_operators(trace: Trace, model: Modules) -> list[_ReplayedOperator]
     keys = np.stack([model.code[rows], operator], axis=1)
     distinct, which = np.unique(keys, axis=0, return_inverse=True)
     durations = event_lengths(trace, rows)
-    sums, longest = _sums_and_longest(which.reshape(-1), rows, durations, len(distinct))
+    sums, longest = _sum_and_find_longest(which.reshape(-1), rows, durations, len(distinct))
     return [
         _ReplayedOperator(found.tables["operator"][int(distinct[i][1])], int(sums[i]), int(longest[i]))
         for i in np.argsort(-sums, kind="stable").tolist()
@@ -138,7 +138,7 @@ def _replayed_operators(trace: Trace, model: Modules) -> list[_ReplayedOperator]
     ]
 
 
-def _operator_device_times(trace: Trace, model: Modules, operators: ModuleOperators) -> tuple[Int32, Int64]:
+def _sum_operator_device_times(trace: Trace, model: Modules, operators: ModuleOperators) -> tuple[Int32, Int64]:
     """Return direct operators and the device time launched in them, forward."""
     links = device_links(trace)
     durations = event_lengths(trace, links.rows)
@@ -158,7 +158,7 @@ def _min_per_group(which: Int32 | Int64, values: Int64, count: int) -> Int64:
     return smallest
 
 
-def _sums_and_longest(which: Int64, rows: Int32, values: Int64, count: int) -> tuple[Int64, Int64]:
+def _sum_and_find_longest(which: Int64, rows: Int32, values: Int64, count: int) -> tuple[Int64, Int64]:
     """Return the sum of the values of each group, and the row of its largest value."""
     sums, longest = np.zeros(count, np.int64), np.full(count, NO_CODE, np.int64)
     np.add.at(sums, which, values)

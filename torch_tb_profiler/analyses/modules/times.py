@@ -117,9 +117,9 @@ def module_times(trace: Trace, model: Modules, operators: ModuleOperators | None
     durations = event_ends(trace) - trace.events.start
 
     def per_place(rows: Int32, times: Int64) -> Int64:
-        return _sums(model.code[rows], times, count)
+        return _sum_by_code(model.code[rows], times, count)
 
-    nested = _nested_time(trace, model, durations)
+    nested = _sum_nested_time(trace, model, durations)
     operators_time = per_place(found.rows, found.host_ns)
     calls = np.bincount(model.code[model.calls], minlength=count)
     call_time = per_place(model.calls, durations[model.calls])
@@ -145,8 +145,8 @@ def module_times(trace: Trace, model: Modules, operators: ModuleOperators | None
         forward_self=forward_device,
         backward_total=subtree_sums(backward_device, model.parent),
         backward_self=backward_device,
-        event=_events_to_show(
-            model, _longest(np.concatenate([found.direct, model.calls]), model, durations), rows, durations
+        event=_choose_events_to_show(
+            model, _find_longest(np.concatenate([found.direct, model.calls]), model, durations), rows, durations
         ),
         outside=_device_work(rows[~placed & ~unlinked], durations),
         unlinked=_device_work(rows[~placed & unlinked], durations),
@@ -299,14 +299,14 @@ def subtree_sums(values: Int64, parent: Int32) -> Int64:
     return total
 
 
-def _nested_time(trace: Trace, model: Modules, durations: Int64) -> Int64:
+def _sum_nested_time(trace: Trace, model: Modules, durations: Int64) -> Int64:
     """Return the time of the module calls and backward tasks directly inside each of their kind, int64[n]."""
     rows = model.nesting.rows
     parent = model.nesting.parent[rows]
-    return _sums(parent[parent >= 0], durations[rows[parent >= 0]], len(trace))
+    return _sum_by_code(parent[parent >= 0], durations[rows[parent >= 0]], len(trace))
 
 
-def _longest(rows: Int32, model: Modules, durations: Int64) -> Int64:
+def _find_longest(rows: Int32, model: Modules, durations: Int64) -> Int64:
     """Return the longest row of each place, int64[m]; calls are preferred to operators."""
     is_call = np.isin(rows, model.calls)
     order = np.lexsort((-rows, durations[rows], is_call))
@@ -315,11 +315,11 @@ def _longest(rows: Int32, model: Modules, durations: Int64) -> Int64:
     return longest
 
 
-def _events_to_show(model: Modules, longest: Int64, work: Int32, durations: Int64) -> Int64:
+def _choose_events_to_show(model: Modules, longest: Int64, work: Int32, durations: Int64) -> Int64:
     """Return the row to show for each place: without calls and operators, its longest kernel or one below."""
     if (longest >= 0).all():
         return longest
-    kernels = _longest(work[model.code[work] >= 0], model, durations)
+    kernels = _find_longest(work[model.code[work] >= 0], model, durations)
     events = np.where(longest >= 0, longest, kernels)
     for code in range(len(events) - 1, -1, -1):
         parent = int(model.parent[code])
@@ -332,7 +332,7 @@ def _device_work(rows: Int32, durations: Int64) -> DeviceWork:
     return DeviceWork(len(rows), int(durations[rows].sum()))
 
 
-def _sums(codes: Int32, values: Int64, count: int) -> Int64:
+def _sum_by_code(codes: Int32, values: Int64, count: int) -> Int64:
     """Return exact integer sums per code; `bincount` would add floats."""
     total = np.zeros(count, np.int64)
     np.add.at(total, codes, values)

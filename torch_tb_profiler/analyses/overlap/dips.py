@@ -95,11 +95,11 @@ class OverlapDips(NamedTuple):
 
 def find_dips(tables: Sequence[OverlapColumns]) -> OverlapDips:
     """Return the dips of all ranks, and what `rocm-smi` read in them."""
-    judged = [(table, dips) for table in tables if (dips := _dips(table)) is not None]
+    judged = [(table, dips) for table in tables if (dips := _find_dips(table)) is not None]
     gpus = max((int(table["gpus"].max(initial=0)) for table in tables), default=0)
-    pairs = [(name, _pool(judged, name)) for name in _UNUSUAL]
+    pairs = [(name, _pool_iterations(judged, name)) for name in _UNUSUAL]
     found = [(name, pooled) for name, pooled in pairs if pooled is not None]
-    signals = [_evidence(name, *pooled, tests=len(found)) for name, pooled in found]
+    signals = [_build_evidence(name, *pooled, tests=len(found)) for name, pooled in found]
     return OverlapDips(
         sum(len(dips) for _, dips in judged),
         sum(int(dips.sum()) for _, dips in judged),
@@ -109,7 +109,7 @@ def find_dips(tables: Sequence[OverlapColumns]) -> OverlapDips:
     )
 
 
-def _dips(table: OverlapColumns) -> Bool | None:
+def _find_dips(table: OverlapColumns) -> Bool | None:
     """Return bool[k]: which iterations of a rank are dips; None if it has too few, or no overlap."""
     computed = table["compute"] > 0
     ratio = np.divide(table["overlap"], table["compute"], out=np.full(len(computed), np.nan), where=computed)
@@ -119,7 +119,9 @@ def _dips(table: OverlapColumns) -> Bool | None:
     return None if median == 0 else computed & (ratio < DIP_RATIO * median)
 
 
-def _pool(judged: Sequence[tuple[OverlapColumns, Bool]], name: Signal) -> tuple[Bool, Bool, Float64, int] | None:
+def _pool_iterations(
+    judged: Sequence[tuple[OverlapColumns, Bool]], name: Signal
+) -> tuple[Bool, Bool, Float64, int] | None:
     """Return (is dip, is unusual, reading, stretches) of the iterations with a reading, or None."""
     dips, unusual, values, stretches = [], [], [], 0
     for table, dip in judged:
@@ -139,7 +141,7 @@ def _pool(judged: Sequence[tuple[OverlapColumns, Bool]], name: Signal) -> tuple[
     return joined, np.concatenate(unusual), np.concatenate(values), stretches
 
 
-def _evidence(
+def _build_evidence(
     name: Signal, dip: Bool, unusual: Bool, values: Float64, stretches: int, *, tests: int
 ) -> SignalEvidence:
     dips_with, dips = int((dip & unusual).sum()), int(dip.sum())

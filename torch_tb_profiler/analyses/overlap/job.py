@@ -93,11 +93,11 @@ def overlap_totals(tables: Sequence[OverlapColumns]) -> OverlapTotals:
 def recorded_differences(tables: Sequence[OverlapColumns]) -> list[RecordedDifference]:
     """Return every total that any rank recorded, in the order of the columns."""
     names = dict.fromkeys(name for table in tables for name in table if name.startswith("recorded "))
-    recorded_differences = (_difference(tables, name.removeprefix("recorded ")) for name in names)
+    recorded_differences = (_build_difference(tables, name.removeprefix("recorded ")) for name in names)
     return [difference for difference in recorded_differences if difference is not None]
 
 
-def _difference(tables: Sequence[OverlapColumns], name: str) -> RecordedDifference | None:
+def _build_difference(tables: Sequence[OverlapColumns], name: str) -> RecordedDifference | None:
     recorded = _join(tables, f"recorded {name}")
     known = ~np.isnan(recorded)
     if not known.any():
@@ -133,7 +133,7 @@ def build_heat_map(tables: Sequence[OverlapColumns], name: str, max_columns: int
         values.append(
             [column_mean if count else None for column_mean, count in zip(means, counts.tolist(), strict=True)]
         )
-        worst.append(_worst_iterations(table[name], group, groups))
+        worst.append(_find_worst_iterations(table[name], group, groups))
     return OverlapHeatMap(bounds, values, worst)
 
 
@@ -143,7 +143,7 @@ def iteration_window(table: OverlapColumns, number: int) -> tuple[int, int]:
     return begin, begin + int(table["total"][number])
 
 
-def _worst_iterations(values: Float64, group: Int64, groups: int) -> list[int | None]:
+def _find_worst_iterations(values: Float64, group: Int64, groups: int) -> list[int | None]:
     worst: list[int | None] = [None] * groups
     first = -np.arange(len(group))  # among equal values the first iteration wins
     for row in np.lexsort((first, values, group)).tolist():  # the last one of a group has its highest value

@@ -63,7 +63,7 @@ class RankOverlap(msgspec.Struct, frozen=True):
     idle_before_last     ... without the tail after the last range; all of it if there is no other
     folded               ranges that start while an earlier one of their stream runs, or as it ends
     stream <name>        how long each stream is busy
-    recorded ...         the recorder's own total (`_recorded_times`)
+    recorded ...         the recorder's own total (`_read_recorded_times`)
     """
 
     rank: int | None
@@ -84,19 +84,19 @@ def summarize_overlap(trace: Trace) -> RankOverlap:
         "begin": iteration.starts,
         "total": iteration.totals,
         **{name: trace.arg_float(name, iteration.row) for name in ("loss", "lr", "grad_norm")},
-        **_readings(trace, iteration.row),
+        **_read_gpu_metrics(trace, iteration.row),
         "folded": sum(
             (_count_overlapping(trace, ranges, iteration.begins) for ranges in rows.values()),
             np.zeros(len(step), np.int64),
         ),
-        **_busy_times(trace, iteration, rows),
-        **_idle_times(trace, iteration, rows),
-        **{f"recorded {name}": values for name, values in _recorded_times(trace, iteration.row).items()},
+        **_sum_busy_times(trace, iteration, rows),
+        **_sum_idle_times(trace, iteration, rows),
+        **{f"recorded {name}": values for name, values in _read_recorded_times(trace, iteration.row).items()},
     }
     return RankOverlap(trace_rank(trace), {name: float64_bytes(values) for name, values in columns.items()})
 
 
-def _readings(trace: Trace, rows: Int32) -> dict[str, Float64]:
+def _read_gpu_metrics(trace: Trace, rows: Int32) -> dict[str, Float64]:
     """Return what `rocm-smi` read of the rank's GPU after each of the iterations in `rows`."""
     codes, texts = trace.arg_codes("rocm_smi_output", rows)
     info = trace.metadata.get("distributedInfo")
@@ -115,7 +115,7 @@ def _readings(trace: Trace, rows: Int32) -> dict[str, Float64]:
     return {"gpus": gpus[codes], "gpu": own[codes], **{name: values[codes] for name, values in columns.items()}}
 
 
-def _busy_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) -> dict[str, Int64]:
+def _sum_busy_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) -> dict[str, Int64]:
     bounds = np.append(iteration.begins[1:], np.iinfo(np.int64).max)
 
     def per_iteration(busy: Intervals) -> Int64:
@@ -126,7 +126,7 @@ def _busy_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) 
     communication = {
         "allreduce": streams.get("allreduce", NO_INTERVALS),
         "reducescatter": streams.get("reducescatter", NO_INTERVALS),
-        "allgather": event_intervals(trace, _gathers(trace, rows)),
+        "allgather": event_intervals(trace, _find_gathers(trace, rows)),
     }
     reductions = union(communication["allreduce"], communication["reducescatter"])
     collectives = union(*communication.values())
@@ -142,9 +142,9 @@ def _busy_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) 
     return times
 
 
-def _idle_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) -> dict[str, Int64]:
+def _sum_idle_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) -> dict[str, Int64]:
     active = union(*(event_intervals(trace, ranges) for ranges in rows.values()))
-    last = _last_ends(trace, rows, iteration)
+    last = _find_last_ends(trace, rows, iteration)
     gaps = last - iteration.starts - covered_time(active, iteration.starts, last)
     idle = iteration.totals - covered_time(active, iteration.starts, iteration.starts + iteration.totals)
     bounds = np.append(iteration.begins[1:], np.iinfo(np.int64).max)
@@ -152,7 +152,7 @@ def _idle_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) 
     return {"idle": idle, "idle_before_last": np.where(gaps > 0, gaps, rest)}
 
 
-def _gathers(trace: Trace, rows: Mapping[str, Int32]) -> Int32:
+def _find_gathers(trace: Trace, rows: Mapping[str, Int32]) -> Int32:
     """Return the ranges whose function gathers, of all streams but the computation's."""
     chosen = np.concatenate([np.empty(0, np.int32), *(ranges for name, ranges in rows.items() if name != COMPUTE)])
     codes, texts = trace.arg_codes("function", chosen)
@@ -161,7 +161,7 @@ def _gathers(trace: Trace, rows: Mapping[str, Int32]) -> Int32:
     return gathering
 
 
-def _last_ends(trace: Trace, rows: Mapping[str, Int32], iteration: Iterations) -> Int64:
+def _find_last_ends(trace: Trace, rows: Mapping[str, Int32], iteration: Iterations) -> Int64:
     """Return int64[k]: when the last range of each iteration ends; its start if it has none."""
     last: Int64 = iteration.starts.copy()
     for ranges in rows.values():
@@ -181,20 +181,20 @@ def _count_overlapping(trace: Trace, rows: Int32, begins: Int64) -> Int64:
     return np.bincount(index, minlength=len(begins)).astype(np.int64)
 
 
-def _recorded_times(trace: Trace, rows: Int32) -> dict[str, Float64]:
+def _read_recorded_times(trace: Trace, rows: Int32) -> dict[str, Float64]:
     """Return the recorder's totals of the iterations in `rows`: name -> float64[k] ns; NaN if it wrote none.
 
     The recorder leaves out what is 0, so a name that is missing beside others counts as 0.
     """
-    streams, present = _recorded_totals(trace, "per_stream_ms", rows)
-    overlaps, _ = _recorded_totals(trace, "overlap_ms", rows)
+    streams, present = _read_recorded_totals(trace, "per_stream_ms", rows)
+    overlaps, _ = _read_recorded_totals(trace, "overlap_ms", rows)
     named = {f"{STREAM}{name}": values for name, values in streams.items()}
     zeros = np.zeros(len(rows))
     named |= {name: overlaps.get(recorded, zeros) for recorded, name in _RECORDED_NAMES.items()}
     return {name: np.where(present, values, np.nan) for name, values in named.items()}
 
 
-def _recorded_totals(trace: Trace, key: str, rows: Int32) -> tuple[dict[str, Float64], Bool]:
+def _read_recorded_totals(trace: Trace, key: str, rows: Int32) -> tuple[dict[str, Float64], Bool]:
     codes, texts = trace.arg_codes(key, rows)
     totals = [msgspec.json.decode(text, type=dict[str, float]) for text in texts]
     names = sorted({name for total in totals for name in total})

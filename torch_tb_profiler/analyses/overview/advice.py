@@ -88,14 +88,16 @@ def advice(trace: Trace) -> tuple[Advice, ...]:
     has_device_work = len(rows_of_kind(trace, *DEVICE_KINDS)) > 0
     findings = [*_measured_findings(trace), *_find_all(trace, _KERNEL_RULES if has_device_work else ())]
     least = MIN_GAIN_SHARE * _typical_step_ns(trace)
-    return _worthwhile_advice(trace, findings, estimate_gains(trace, findings, _measured_gains(trace), least))
+    return _select_worthwhile_advice(
+        trace, findings, estimate_gains(trace, findings, _measured_gains(trace), least)
+    )
 
 
 def measured_advice(trace: Trace) -> tuple[Advice, ...]:
     """Return the advice of rules that read events alone, by measured time: nothing is replayed."""
     if no_advice_reason(trace) is not None:
         return ()
-    return _worthwhile_advice(trace, _measured_findings(trace), _measured_gains(trace))
+    return _select_worthwhile_advice(trace, _measured_findings(trace), _measured_gains(trace))
 
 
 @derived
@@ -131,7 +133,9 @@ def _with_origin(trace: Trace, finding: Finding) -> Finding:
     return replace(finding, origin=indirect_origin(trace, finding.event))
 
 
-def _worthwhile_advice(trace: Trace, findings: Sequence[Finding], gains: Sequence[Gain]) -> tuple[Advice, ...]:
+def _select_worthwhile_advice(
+    trace: Trace, findings: Sequence[Finding], gains: Sequence[Gain]
+) -> tuple[Advice, ...]:
     """Return the findings whose gain is worth a person's time, largest first, and then the memory limit."""
     typical, mean = _typical_step_ns(trace), later_steps_ns(trace)
     step_times = [mean if finding.of_all_steps else typical for finding in findings]
@@ -140,7 +144,7 @@ def _worthwhile_advice(trace: Trace, findings: Sequence[Finding], gains: Sequenc
         for finding, gain, step in zip(findings, gains, step_times, strict=True)
         if _is_worthwhile(finding, gain, step)
     ]
-    worthwhile = _without_repeated_copies(trace, worthwhile)
+    worthwhile = _drop_repeated_copies(trace, worthwhile)
     worthwhile.sort(key=lambda each: -advice_priority(each.finding.id, each.gain_share))
     return (*worthwhile, *(Advice(finding, None, None) for finding in find_memory_problems(trace)))
 
@@ -156,7 +160,7 @@ def _is_worthwhile(finding: Finding, gain: Gain, step: float) -> bool:
     return gain.measured_ns > 0 and min(gain.ns, known) >= MIN_GAIN_SHARE * step
 
 
-def _without_repeated_copies(trace: Trace, found: list[Advice]) -> list[Advice]:
+def _drop_repeated_copies(trace: Trace, found: list[Advice]) -> list[Advice]:
     """Leave out waits for copies that all come from pageable memory: to pin it removes them, too."""
     pageable = next((each.finding.rows for each in found if each.finding.id == "pageable_copies"), None)
     if pageable is None:

@@ -139,7 +139,7 @@ def latency_bound_collectives(trace: Trace) -> Int64:
     operations, (begins, ends) = collectives(trace), typical_bounds(trace)
     if not job_kind(trace).training or len(begins) == 0:
         return np.empty(0, np.int64)
-    mine = _small_all_reduces(trace, operations)
+    mine = _find_small_all_reduces(trace, operations)
     mine = mine[_step_of(operations, mine, begins, ends) >= 0]
     return mine if len(mine) >= MIN_SMALL_COLLECTIVES * len(begins) else mine[:0]
 
@@ -147,7 +147,7 @@ def latency_bound_collectives(trace: Trace) -> Int64:
 @derived
 def gaps_between_collectives(trace: Trace) -> Intervals:
     """Return the idle times of typical steps between two small collectives in a row, of up to MAX_GAP_NS."""
-    pairs = _collectives_in_row(trace)
+    pairs = _pair_collectives_in_row(trace)
     return merge(pairs.end, pairs.next_start)
 
 
@@ -156,7 +156,7 @@ def launches_of_collectives(trace: Trace, late: Intervals) -> Intervals:
 
     late  when the devices wait for the host
     """
-    pairs = _collectives_in_row(trace)
+    pairs = _pair_collectives_in_row(trace)
     waits = covered_time(late, pairs.end, pairs.next_start) > 0
     return merge(pairs.start[waits], pairs.next_start[waits])
 
@@ -170,7 +170,7 @@ class _Pairs(msgspec.Struct, frozen=True):
 
 
 @derived
-def _collectives_in_row(trace: Trace) -> _Pairs:
+def _pair_collectives_in_row(trace: Trace) -> _Pairs:
     """Return the neighbors with a pause between them in which every device is idle."""
     operations, (begins, ends) = collectives(trace), typical_bounds(trace)
     mine = latency_bound_collectives(trace)
@@ -194,7 +194,7 @@ def _step_of(operations: Collectives, which: Int64, begins: Int64, ends: Int64) 
     return np.where(inside, step, NO_CODE).astype(np.int64)
 
 
-def _small_all_reduces(trace: Trace, operations: Collectives) -> Int64:
+def _find_small_all_reduces(trace: Trace, operations: Collectives) -> Int64:
     """Return the all-reduces up to MAX_SMALL_BYTES with no kernel between them and the one before or after.
 
     A kernel between two of them needs the result of the first one, as tensor parallelism does: that is no

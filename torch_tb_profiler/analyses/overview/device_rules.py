@@ -60,7 +60,7 @@ def find_communication(trace: Trace) -> Iterator[Finding]:
     size = (
         np.maximum(operations.bytes_in, operations.bytes_out)[timed] if on_device else np.full(len(timed), ABSENT)
     )
-    expected = _max_expected_times(end - start, kind, size)
+    expected = _estimate_max_times(end - start, kind, size)
     is_known = expected != ABSENT
     waiting = merge(start[is_known] + expected[is_known], end[is_known])
     exposed = intersect(subtract(merge(start[is_known], end[is_known]), computing), typical_windows(trace))
@@ -115,7 +115,7 @@ def _are_halved(operations: Collectives, which: Int64) -> bool:
     return bool(2 * sizes[widths == 2].sum() > sizes.sum())
 
 
-def _max_expected_times(duration: Int64, kind: Int32, size: Int64) -> Int64:
+def _estimate_max_times(duration: Int64, kind: Int32, size: Int64) -> Int64:
     """Return what each collective takes at most without waiting, by its kind and size; ABSENT if unknown."""
     by_kind = np.full(len(duration), ABSENT)
     for code in distinct(kind):

@@ -46,7 +46,7 @@ class DominantFrame(msgspec.Struct, frozen=True):
 def dominant_frames(trace: Trace, stretches: Intervals) -> list[DominantFrame]:
     """Find the deepest slice that covers half of each of the longest stretches; by name, most time first."""
     by_name: dict[int, list[tuple[int, int]]] = {}
-    for i, row in _deepest_slices(trace, stretches):
+    for i, row in _find_deepest_slices(trace, stretches):
         by_name.setdefault(int(trace.events.name[row]), []).append((i, row))
     frames = []
     for code, pairs in by_name.items():
@@ -59,13 +59,13 @@ def dominant_frames(trace: Trace, stretches: Intervals) -> list[DominantFrame]:
     return sorted(frames, key=lambda frame: -int((frame.during.ends - frame.during.starts).sum()))
 
 
-def _deepest_slices(trace: Trace, stretches: Intervals) -> Iterator[tuple[int, int]]:
+def _find_deepest_slices(trace: Trace, stretches: Intervals) -> Iterator[tuple[int, int]]:
     """Yield (index of a stretch, row of the shortest slice of the launching threads that covers half of it)."""
     lengths = stretches.ends - stretches.starts
     longest = np.argsort(-lengths, kind="stable")[:MAX_STRETCHES]
     if len(longest) == 0:
         return
-    rows = _long_launching_slices(trace, HOST_KINDS, (int(lengths[longest].min()) + 1) // 2)
+    rows = _find_long_launching_slices(trace, HOST_KINDS, (int(lengths[longest].min()) + 1) // 2)
     start, finish = event_spans(trace, rows)
     for i in longest.tolist():
         begin, end = int(stretches.starts[i]), int(stretches.ends[i])
@@ -75,23 +75,23 @@ def _deepest_slices(trace: Trace, stretches: Intervals) -> Iterator[tuple[int, i
             yield i, int(rows[candidates[np.argmin((finish - start)[candidates])]])
 
 
-def _long_launching_slices(trace: Trace, kinds: Sequence[Kind], least: int) -> Int32:
+def _find_long_launching_slices(trace: Trace, kinds: Sequence[Kind], least: int) -> Int32:
     """Return slices of `least` ns or more on threads that launch, without loop marks and unnamed frames."""
     rows = np.flatnonzero(trace.events.duration >= least).astype(np.int32)  # few, so that all else is asked of few
     rows = rows[np.isin(event_kinds(trace).take(rows), kinds) & slice_mask(trace).take(rows)]
-    return _launching_slices(trace, rows)
+    return _select_launching_slices(trace, rows)
 
 
-def _launching_slices(trace: Trace, rows: Int32) -> Int32:
+def _select_launching_slices(trace: Trace, rows: Int32) -> Int32:
     """Return those of these slices that are on threads that launch, without loop marks and unnamed frames."""
     names = trace.events.name.take(rows)
     rows = rows[name_mask(trace.strings, _names_code, names).take(names)]
-    launching = _launching_threads(trace)
+    launching = _find_launching_threads(trace)
     return rows[launching.take(trace.events.thread.take(rows))] if launching.any() else rows
 
 
 @derived
-def _launching_threads(trace: Trace) -> Bool:
+def _find_launching_threads(trace: Trace) -> Bool:
     """Return which threads launch device work, bool[threads + 1]; the last cell is that of NO_CODE."""
     _, launch = device_launches(trace)
     launching = np.zeros(len(trace.threads) + 1, np.bool_)
@@ -108,7 +108,7 @@ def slices_without_launches(trace: Trace, least: float) -> Int32:
 
     least  those of names with less time than that are left out, in ns, which are most; inner calls count, too
     """
-    rows = _launching_slices(trace, _rows_of_long_names(trace, least))
+    rows = _select_launching_slices(trace, _find_rows_of_long_names(trace, least))
     calls = device_launches(trace)[1]
     calls = calls[calls >= 0]
     call_start, call_thread = trace.events.start.take(calls), trace.events.thread.take(calls)
@@ -124,7 +124,7 @@ def slices_without_launches(trace: Trace, least: float) -> Int32:
     return found
 
 
-def _rows_of_long_names(trace: Trace, least: float) -> Int32:
+def _find_rows_of_long_names(trace: Trace, least: float) -> Int32:
     """Return operators, annotations and functions, in file order, whose names have `least` ns or more in all."""
     kinds, count = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON), len(trace.strings) + 1
     rows_of_kinds = [rows_of_kind(trace, kind) for kind in kinds]
@@ -155,7 +155,7 @@ def main_operator(trace: Trace) -> DominantFrame | None:
 @derived
 def unrecorded_function(trace: Trace) -> DominantFrame | None:
     """Return the function in which most of the time without an operator, call or device work passes, or None."""
-    return deepest_dominant_frame(trace, _unrecorded_time(trace), _function_calls(trace))
+    return deepest_dominant_frame(trace, _find_unrecorded_time(trace), _find_function_calls(trace))
 
 
 def function_without_operators(trace: Trace) -> DominantFrame | None:
@@ -164,8 +164,8 @@ def function_without_operators(trace: Trace) -> DominantFrame | None:
     Shorter stretches pass between any two operators. None where the function runs operators for most of its time:
     then it is part of the program, not beside it.
     """
-    rows = _function_calls(trace)
-    frame = deepest_dominant_frame(trace, long_stretches(_unrecorded_time(trace)), rows)
+    rows = _find_function_calls(trace)
+    frame = deepest_dominant_frame(trace, long_stretches(_find_unrecorded_time(trace)), rows)
     if frame is None:
         return None
     rows = rows[trace.events.name[rows] == trace.events.name[frame.event]]
@@ -174,7 +174,7 @@ def function_without_operators(trace: Trace) -> DominantFrame | None:
 
 
 @derived
-def _unrecorded_time(trace: Trace) -> Intervals:
+def _find_unrecorded_time(trace: Trace) -> Intervals:
     """Return the time of typical steps in which no operator, call or device work is recorded."""
     return subtract(typical_windows(trace), union(*role_intervals(trace).values()))
 
@@ -187,10 +187,10 @@ def deepest_dominant_frame(trace: Trace, time: Intervals, rows: Int32) -> Domina
     if total(time) == 0 or len(rows) == 0:
         return None
     # Sums of calls exceed the time under a name that calls itself: they only say which names to look at.
-    rows, _ = _frequent_names(trace, rows, trace.events.duration[rows], total(time))
+    rows, _ = _find_frequent_names(trace, rows, trace.events.duration[rows], total(time))
     inside = covered_time(time, *event_spans(trace, rows))
-    rows, codes = _frequent_names(trace, rows, inside, total(time))
-    frames = [_frame_of(trace, time, rows[trace.events.name[rows] == code]) for code in codes]
+    rows, codes = _find_frequent_names(trace, rows, inside, total(time))
+    frames = [_build_frame(trace, time, rows[trace.events.name[rows] == code]) for code in codes]
     dominant = [frame for frame in frames if 2 * total(frame.during) > total(time)]
     return min(
         dominant,
@@ -199,7 +199,7 @@ def deepest_dominant_frame(trace: Trace, time: Intervals, rows: Int32) -> Domina
     )
 
 
-def _frequent_names(trace: Trace, rows: Int32, times: Int64, time: int) -> tuple[Int32, list[int]]:
+def _find_frequent_names(trace: Trace, rows: Int32, times: Int64, time: int) -> tuple[Int32, list[int]]:
     """Return (rows, codes) of the names whose times add up to half of `time` or more."""
     names = trace.events.name[rows]
     named = names != NO_CODE
@@ -209,14 +209,14 @@ def _frequent_names(trace: Trace, rows: Int32, times: Int64, time: int) -> tuple
     return selected, np.flatnonzero(enough).tolist()
 
 
-def _frame_of(trace: Trace, time: Intervals, rows: Int32) -> DominantFrame:
+def _build_frame(trace: Trace, time: Intervals, rows: Int32) -> DominantFrame:
     during = intersect(time, event_intervals(trace, rows))
     longest = int(rows[np.argmax(trace.events.duration[rows])])
     return DominantFrame(trace.strings[trace.events.name[longest]], during, longest)
 
 
 @derived
-def _function_calls(trace: Trace) -> Int32:
+def _find_function_calls(trace: Trace) -> Int32:
     """Return the calls of named Python functions on the main thread that hold no entire step.
 
     Other threads wait or work beside it, and a function around a step explains nothing in it.

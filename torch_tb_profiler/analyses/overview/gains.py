@@ -96,22 +96,26 @@ COPYING_OPERATORS = frozenset({"aten::to", "aten::_to_copy", "aten::copy_"})
 
 def measure_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     """Return the measured gain of each finding, which needs no schedule."""
-    return _measure_gains(trace, findings, _synced_time(findings))
+    return _measure_gains(trace, findings, _find_synced_time(findings))
 
 
 def _measure_gains(trace: Trace, findings: Sequence[Finding], synced: Intervals) -> list[Gain]:
-    """Return the measured gains of some of the findings; `synced`: `_synced_time` of all of them."""
+    """Return the measured gains of some of the findings; `synced`: `_find_synced_time` of all of them."""
     times = [
-        max(_measured_ns(trace, finding), _mean_ns(trace, _idle_in_code(trace, finding, synced)))
+        max(_measured_ns(trace, finding), _mean_ns(trace, _find_idle_in_code(trace, finding, synced)))
         for finding in findings
     ]
     return [
-        Gain(min(_most_measured(trace, finding, time, synced), _most_overlapped(trace, finding)), time, "share")
+        Gain(
+            min(_bound_measured_gain(trace, finding, time, synced), _bound_overlap_gain(trace, finding)),
+            time,
+            "share",
+        )
         for finding, time in zip(findings, times, strict=True)
     ]
 
 
-def _synced_time(findings: Sequence[Finding]) -> Intervals:
+def _find_synced_time(findings: Sequence[Finding]) -> Intervals:
     """Return when the device waits after a sync, or a copy that the host waits for, has let its queue run empty.
 
     Without the code that the host is in then, that time is saved all the same.
@@ -119,7 +123,7 @@ def _synced_time(findings: Sequence[Finding]) -> Intervals:
     return union(*(finding.during for finding in findings if finding.id in ADVICE_ON_WAITS))
 
 
-def _idle_in_code(trace: Trace, finding: Finding, synced: Intervals) -> Intervals:
+def _find_idle_in_code(trace: Trace, finding: Finding, synced: Intervals) -> Intervals:
     """Return when the device is idle at a stretch while the host is in some code.
 
     That includes the time after a sync, which is advised on by itself: both are true of it.
@@ -136,34 +140,34 @@ def _mean_ns(trace: Trace, during: Intervals) -> float:
     return float(covered_time(during, windows.starts, windows.ends).sum()) / max(count, 1)
 
 
-def _most_measured(trace: Trace, finding: Finding, alone: float, synced: Intervals) -> float:
+def _bound_measured_gain(trace: Trace, finding: Finding, alone: float, synced: Intervals) -> float:
     """Return what the advice saves at most, mean ns per typical step; `alone`: of it, while nothing else runs.
 
     Code on the host may also delay what follows while the device works or waits for other ranks. What earlier
-    advice removes of it counts there; `synced`: see `_synced_time`.
+    advice removes of it counts there; `synced`: see `_find_synced_time`.
     """
     if finding.id == "synchronization":
         return max(alone, most_saved_without_waits(trace, synchronizing_calls(trace)))
     if finding.id == "blocking_copies":  # the copies themselves may be done beside other work, too
         copies = _mean_ns(trace, subtract(event_intervals(trace, finding.rows), finding.passes))
         return max(alone, copies + most_saved_without_waits(trace, copying_calls(trace).calls))
-    waits = _host_waiting_ns(trace) if _needs_waiting_host(finding) else None
+    waits = _measure_host_waits(trace) if _needs_waiting_host(finding) else None
     if waits is not None:
         most = waits.max() if _waits_in_each_step(trace) else waits.mean()
         return min(_alone_ns(trace, finding), float(most))
     if finding.id == "pageable_copies":
-        return alone + _most_around_copies(trace, finding, alone)
+        return alone + _bound_gain_around_copies(trace, finding, alone)
     if finding.id == "small_collectives":
         return _measured_ns(trace, msgspec.structs.replace(finding, during=times_beyond_one_bucket(trace)))
     if finding.id == "optimizer_loop":
-        return max(alone, _most_of_one_pass(trace, finding))
+        return max(alone, _bound_one_pass_gain(trace, finding))
     if finding.id not in ("host_code", "short_code"):
         return alone
     in_code = _mean_ns(trace, _own_code(trace, finding, synced))
     return max(alone, min(in_code, most_saved_on_host(trace)))
 
 
-def _most_of_one_pass(trace: Trace, finding: Finding) -> float:
+def _bound_one_pass_gain(trace: Trace, finding: Finding) -> float:
     """Return what one kernel for all parameters saves at most: time of the optimizer on the host or on a device.
 
     Either is on the critical path at each instant of it, if any is; and all but the busiest stream is on the host.
@@ -188,17 +192,17 @@ def estimate_gains(
     least     ns per step, less than which isn't worth naming: what saves less in any case isn't replayed
     """
     can_replay = replay_unavailable_reason(trace) is None
-    synced = _synced_time(findings)
+    synced = _find_synced_time(findings)
     gains = [*measured, *_measure_gains(trace, findings[len(measured) :], synced)]
     targets: list[WhatIfTarget | None] = []
     for number, finding in enumerate(findings):
-        limit = _most_replayed(trace, finding) if can_replay else np.inf
+        limit = _bound_replayed_gain(trace, finding) if can_replay else np.inf
         is_worth_it = limit >= least and (gains[number].measured_ns > 0 or not least)
         if not is_worth_it:
             gains[number] = msgspec.structs.replace(gains[number], ns=min(gains[number].ns, limit))
-        targets.append(_removed_target(trace, finding, synced) if can_replay and is_worth_it else None)
+        targets.append(_build_removed_target(trace, finding, synced) if can_replay and is_worth_it else None)
     cases = [target for target in targets if target is not None]
-    savings = iter(_savings_by_step(trace, cases))
+    savings = iter(_replay_savings_by_step(trace, cases))
     in_a_row = _savings_in_a_row(trace, findings, targets)
     most = most_saved_on_host(trace)
     found = []
@@ -214,10 +218,10 @@ def estimate_gains(
             if _waits_in_each_step(trace):
                 ns = max(ns, float(saved.max()))
             if not target.host.any():
-                ns = min(ns, _mean_ns(trace, finding.during))  # the same as `_most_replayed`
+                ns = min(ns, _mean_ns(trace, finding.during))  # the same as `_bound_replayed_gain`
         if not target.device.any():
             ns = min(ns, most)
-        ns = min(ns + _most_around_copies(trace, finding, ns), _most_overlapped(trace, finding))
+        ns = min(ns + _bound_gain_around_copies(trace, finding, ns), _bound_overlap_gain(trace, finding))
         if len(finding.host.starts) and _waits_in_each_step(trace) and gain.ns > ns:
             found.append(gain)  # what the host does beside takes no longer than the device
             continue
@@ -225,14 +229,14 @@ def estimate_gains(
     return found
 
 
-def _most_replayed(trace: Trace, finding: Finding) -> float:
+def _bound_replayed_gain(trace: Trace, finding: Finding) -> float:
     """Return what a replay says at most that the advice saves, where that is known before."""
     if finding.id in _SHORTENED_WORK and finding.on_device and len(finding.host.starts) == 0:
         return _mean_ns(trace, finding.during)
     return np.inf
 
 
-def _most_overlapped(trace: Trace, finding: Finding) -> float:
+def _bound_overlap_gain(trace: Trace, finding: Finding) -> float:
     """Return what copies on a stream of their own save at most: a step still takes as long as they do."""
     if finding.id not in ("pinned_copies", "blocking_copies"):
         return np.inf
@@ -248,7 +252,7 @@ def later_steps_ns(trace: Trace) -> float:
     return float((spans.ends - spans.starts)[later].mean()) if len(later) else 0.0
 
 
-def _savings_by_step(trace: Trace, cases: Sequence[WhatIfTarget]) -> Float64:
+def _replay_savings_by_step(trace: Trace, cases: Sequence[WhatIfTarget]) -> Float64:
     """Return what removing each of these saves in each typical step, float64[cases, typical steps] ns."""
     recorded = recorded_spans(trace)
     if not cases:
@@ -271,10 +275,10 @@ def _savings_in_a_row(
     return {} if saved is None else dict(zip(ahead, saved, strict=True))
 
 
-def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIfTarget | None:
+def _build_removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIfTarget | None:
     """Return what the advice removes from the schedule; None if it isn't in it, such as another process.
 
-    synced  see `_synced_time`
+    synced  see `_find_synced_time`
     """
     match finding.id:
         case "data_loading" if finding.of_all_steps:
@@ -283,7 +287,7 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             target = _parse_known_target(trace, finding.id)
         case "host_code":
             # What follows the time that a sync costs may be short by itself, but is part of a stretch.
-            idle = _idle_in_code(trace, finding, synced)
+            idle = _find_idle_in_code(trace, finding, synced)
             after_syncs = intersect(synced, _time_in_code(trace, finding))
             target = host_time_target(trace, union(finding.during, idle, after_syncs))
         case "short_code":
@@ -291,15 +295,15 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
         case "start_up" | "launch_bound":
             target = host_time_target(trace, finding.during)
         case "unrecorded_code":  # it begins before the device has nothing left to do
-            target = host_time_target(trace, union(finding.during, _unrecorded_around(trace, finding.during)))
+            target = host_time_target(trace, union(finding.during, _find_unrecorded_around(trace, finding.during)))
         case "synchronization":
             target = _sync_target(trace, finding.rows)
         case "blocking_copies":
             waits = np.isin(schedule(trace).edges.call, copying_calls(trace).calls)
-            parts = [device_work_target(trace, finding.rows, finding.during), _waits_target(trace, waits)]
+            parts = [device_work_target(trace, finding.rows, finding.during), _build_waits_target(trace, waits)]
             target = merge_targets([part for part in parts if part is not None])
         case "pageable_copies":
-            calls = _calls_of_copies(trace, finding.rows)
+            calls = _find_calls_of_copies(trace, finding.rows)
             target = merge_targets(
                 [device_work_target(trace, finding.rows, finding.during), removed_calls_target(trace, calls)]
             )
@@ -326,7 +330,7 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
     return target
 
 
-def _unrecorded_around(trace: Trace, during: Intervals) -> Intervals:
+def _find_unrecorded_around(trace: Trace, during: Intervals) -> Intervals:
     """Return the stretches of over a millisecond without a record of the host, in which `during` lies."""
     begin, end = unrecorded_host_times(trace, LONG_STRETCH_NS)
     touches = covered_time(during, begin, end) > 0
@@ -337,7 +341,7 @@ def _communication_kernels(trace: Trace) -> Int32:
     return np.flatnonzero(is_communication_kernel(trace)).astype(np.int32)
 
 
-def _calls_of_copies(trace: Trace, copies: Int32) -> Int32:
+def _find_calls_of_copies(trace: Trace, copies: Int32) -> Int32:
     """Return the calls that launch these copies, and those that wait for them in the same operators.
 
     PyTorch waits in `aten::copy_` for what it copies from memory that isn't pinned, and doesn't if it is.
@@ -351,7 +355,7 @@ def _calls_of_copies(trace: Trace, copies: Int32) -> Int32:
     return distinct(np.concatenate([launches[launches >= 0], waits])).astype(np.int32)
 
 
-def _most_around_copies(trace: Trace, finding: Finding, saved: float) -> float:
+def _bound_gain_around_copies(trace: Trace, finding: Finding, saved: float) -> float:
     """Return what copying a batch ahead saves at most beyond the copies, mean ns per typical step.
 
     That is when the host is in operators that copy, or launches what follows: all of that may run while the device
@@ -365,7 +369,7 @@ def _most_around_copies(trace: Trace, finding: Finding, saved: float) -> float:
     rows = rows_of_kind(trace, Kind.CPU_OP)
     rows = rows[name_mask(trace.strings, COPYING_OPERATORS.__contains__)[trace.events.name[rows]]]
     around = enclosing_rows(trace, rows_mask(trace, rows))
-    calls = operators = _calls_of_copies(trace, finding.rows)
+    calls = operators = _find_calls_of_copies(trace, finding.rows)
     while (around[operators] >= 0).any():
         operators = np.where(around[operators] >= 0, around[operators], operators)
     operators = distinct(operators).astype(np.int32)
@@ -405,10 +409,12 @@ def _sync_target(trace: Trace, calls: Int32) -> WhatIfTarget | None:
     """
     names, waits = sync_names(trace), schedule(trace).edges.call
     named = distinct(names[np.isin(waits, calls)])
-    return _waits_target(trace, np.isin(names, named[named >= 0]) & ~np.isin(waits, copying_calls(trace).calls))
+    return _build_waits_target(
+        trace, np.isin(names, named[named >= 0]) & ~np.isin(waits, copying_calls(trace).calls)
+    )
 
 
-def _waits_target(trace: Trace, edges: Bool) -> WhatIfTarget | None:
+def _build_waits_target(trace: Trace, edges: Bool) -> WhatIfTarget | None:
     """Return these waits for the device as a target, None if there are none."""
     nothing = device_work_target(trace, NO_ROWS, NO_INTERVALS)
     return msgspec.structs.replace(nothing, edges=edges) if edges.any() else None
@@ -421,7 +427,7 @@ def _measured_ns(trace: Trace, finding: Finding) -> float:
     ever waiting takes as long as before.
     """
     alone = _alone_ns(trace, finding)
-    waits = _host_waiting_ns(trace) if _needs_waiting_host(finding) else None
+    waits = _measure_host_waits(trace) if _needs_waiting_host(finding) else None
     return alone if waits is None else min(alone, float(waits.mean()))
 
 
@@ -449,7 +455,7 @@ def _alone_ns(trace: Trace, finding: Finding) -> float:
 
 
 @derived
-def _host_waiting_ns(trace: Trace) -> Float64 | None:
+def _measure_host_waits(trace: Trace) -> Float64 | None:
     """Return how long the host waits for the device in each typical step, float64[k] ns; None without calls.
 
     What the device does after the host's last step is waited for in all steps alike.

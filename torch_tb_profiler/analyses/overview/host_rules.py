@@ -100,8 +100,8 @@ def find_host_causes(trace: Trace) -> Iterator[Finding]:
     """Find what the host does while the device waits, by rules in order of precedence."""
     passes = device_busy(trace)
     for rule in (
-        _data_loading, _start_up, _allocator, _synchronization, _blocking_copies,
-        _host_code, _short_code, _launch_bound, _unrecorded_code, _slow_launches,
+        _find_data_loading, _start_up, _find_allocator_calls, _find_synchronization, _find_blocking_copies,
+        _find_host_code, _find_short_code, _find_launch_bound, _find_unrecorded_code, _find_slow_launches,
     ):  # fmt: skip
         for finding in rule(trace, passes):
             has_own = finding.passes is not NO_INTERVALS
@@ -109,7 +109,7 @@ def find_host_causes(trace: Trace) -> Iterator[Finding]:
             passes = union(passes, finding.during)
 
 
-def _data_loading(trace: Trace, passes: Intervals) -> Iterator[Finding]:
+def _find_data_loading(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     during = role_intervals(trace)["dataloader"]
     if len(during.starts):
         times = loading_per_batch(trace)
@@ -119,7 +119,7 @@ def _data_loading(trace: Trace, passes: Intervals) -> Iterator[Finding]:
         if case == "workers" and len(rows_of_kind(trace, *DEVICE_KINDS)) == 0:
             case = "same_cpu"
         yield Finding(
-            "data_loading", during, case=case, value=times, window=_longest_stretch(subtract(during, passes))
+            "data_loading", during, case=case, value=times, window=_find_longest_stretch(subtract(during, passes))
         )
 
 
@@ -147,19 +147,19 @@ def find_loading_stalls(trace: Trace) -> Iterator[Finding]:
         of_all_steps=True,
         place=format_duration(median(times[late])),
         value=int(late.sum()),
-        window=_longest_stretch(during),
+        window=_find_longest_stretch(during),
     )
 
 
 def _start_up(trace: Trace, passes: Intervals) -> Iterator[Finding]:
-    yield from _idle_during_calls("start_up", trace, blocking_call_groups(trace).starting, passes)
+    yield from _find_idle_during_calls("start_up", trace, blocking_call_groups(trace).starting, passes)
 
 
-def _allocator(trace: Trace, passes: Intervals) -> Iterator[Finding]:
-    yield from _idle_during_calls("allocator", trace, blocking_call_groups(trace).allocating, passes)
+def _find_allocator_calls(trace: Trace, passes: Intervals) -> Iterator[Finding]:
+    yield from _find_idle_during_calls("allocator", trace, blocking_call_groups(trace).allocating, passes)
 
 
-def _idle_during_calls(id: str, trace: Trace, rows: Int32, passes: Intervals) -> Iterator[Finding]:
+def _find_idle_during_calls(id: str, trace: Trace, rows: Int32, passes: Intervals) -> Iterator[Finding]:
     during = intersect(idle_times(trace), event_intervals(trace, rows))
     during = subtract(during, passes)
     if len(during.starts):
@@ -174,7 +174,7 @@ def _idle_during_calls(id: str, trace: Trace, rows: Int32, passes: Intervals) ->
         )
 
 
-def _synchronization(trace: Trace, passes: Intervals) -> Iterator[Finding]:
+def _find_synchronization(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     finding = _find_waits("synchronization", trace, synchronizing_calls(trace))
     if finding is not None:
         yield msgspec.structs.replace(finding, case="" if _is_in_most_steps(trace, finding) else "some_steps")
@@ -195,7 +195,7 @@ def _is_in_most_steps(trace: Trace, finding: Finding) -> bool:
     return 2 * int((found & counts).sum()) > int(counts.sum())
 
 
-def _blocking_copies(trace: Trace, passes: Intervals) -> Iterator[Finding]:
+def _find_blocking_copies(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     """Find copies for which the host waits: the idle time until what follows, and the copies to the host.
 
     Copies to the device, while nothing computes, have rules of their own.
@@ -236,7 +236,7 @@ def _find_waits(rule: str, trace: Trace, rows: Int32) -> Finding | None:
         return None
     operators = enclosing_operators(trace)[rows[which]]
     names = np.where(operators >= 0, trace.events.name[operators], -1)
-    places, texts = _user_places(trace, rows[which], operators)
+    places, texts = _find_user_places(trace, rows[which], operators)
     groups = group(names, places)
     sums = groups.sums(during.ends - during.starts)
     worst = int(np.argmax(sums))
@@ -256,7 +256,7 @@ def _find_waits(rule: str, trace: Trace, rows: Int32) -> Finding | None:
     )
 
 
-def _user_places(trace: Trace, calls: Int32, operators: Int32) -> tuple[Int32, list[str]]:
+def _find_user_places(trace: Trace, calls: Int32, operators: Int32) -> tuple[Int32, list[str]]:
     """Return (int32[k], the code of the innermost frame of the user's code around each call; the frames)."""
     from torch_tb_profiler.analyses.shared.call_stacks import distinct_stacks  # few traces get here
 
@@ -268,9 +268,9 @@ def _user_places(trace: Trace, calls: Int32, operators: Int32) -> tuple[Int32, l
     return codes[stacks.which], texts
 
 
-def _host_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
+def _find_host_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     if len(rows_of_kind(trace, *DEVICE_KINDS)) == 0:
-        yield from _host_without_operators(trace)
+        yield from _find_host_without_operators(trace)
     stretches = long_stretches(subtract(host_late_times(trace), passes))
     for stretch in dominant_frames(trace, stretches)[:1]:
         case = _CASE_BY_KIND[Kind(event_kinds(trace)[stretch.event])]
@@ -285,21 +285,21 @@ def _host_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
             case=case,
             subject=stretch.name,
             event=stretch.event,
-            window=_longest_stretch(stretch.during),
+            window=_find_longest_stretch(stretch.during),
         )
 
 
-def _host_without_operators(trace: Trace) -> Iterator[Finding]:
+def _find_host_without_operators(trace: Trace) -> Iterator[Finding]:
     """Find the function that takes time beside the operators, where there is no device."""
     stretch = function_without_operators(trace)
     if stretch is not None and steps(trace).recorded:
-        window = _longest_stretch(stretch.during)
+        window = _find_longest_stretch(stretch.during)
         yield Finding(
             "host_code", stretch.during, case="alone", subject=stretch.name, event=stretch.event, window=window
         )
 
 
-def _short_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
+def _find_short_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     """Find the code that launches nothing, in which most of many short idle stretches pass."""
     during = subtract(short_stretches(host_late_times(trace)), passes)
     # Only on a thread with most of that time a frame can have most of it; and there, only frames with most of the
@@ -322,11 +322,11 @@ def _short_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
                 subject=frame.name,
                 value=time,
                 event=frame.event,
-                window=_longest_stretch(frame.during),
+                window=_find_longest_stretch(frame.during),
             )
 
 
-def _launch_bound(trace: Trace, passes: Intervals) -> Iterator[Finding]:
+def _find_launch_bound(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     """Find many short idle stretches, each until the host has launched what follows."""
     device, launch = device_launches(trace)
     linked = device[launch >= 0]
@@ -340,10 +340,10 @@ def _launch_bound(trace: Trace, passes: Intervals) -> Iterator[Finding]:
         start, end = event_spans(trace, linked)
         item = median(end - start)
         case = "" if serving_iterations(trace) is None else "engine"
-        yield Finding("launch_bound", during, case=case, value=item, window=_longest_stretch(during))
+        yield Finding("launch_bound", during, case=case, value=item, window=_find_longest_stretch(during))
 
 
-def _slow_launches(trace: Trace, passes: Intervals) -> Iterator[Finding]:
+def _find_slow_launches(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     """Find long idle stretches before most launches, which no code that they have in common explains."""
     device, launch = device_launches(trace)
     linked = device[launch >= 0]
@@ -356,14 +356,14 @@ def _slow_launches(trace: Trace, passes: Intervals) -> Iterator[Finding]:
             return
         start, end = event_spans(trace, linked)
         item = median(end - start)
-        yield Finding("launch_bound", during, case="slow", value=item, window=_longest_stretch(during))
+        yield Finding("launch_bound", during, case="slow", value=item, window=_find_longest_stretch(during))
 
 
 def _typical_ns(trace: Trace) -> int:
     return total(typical_windows(trace))
 
 
-def _unrecorded_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
+def _find_unrecorded_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     """Find long idle stretches in which nothing of the host is recorded, and call stacks would show what it does.
 
     An inference engine may have no request then.
@@ -380,7 +380,7 @@ def _unrecorded_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
         return
     during = long_stretches(intersect(late, long_unrecorded_times(trace)))
     if total(during) >= least:
-        yield Finding("unrecorded_code", during, window=_longest_stretch(during))
+        yield Finding("unrecorded_code", during, window=_find_longest_stretch(during))
 
 
 def find_pageable_copies(trace: Trace) -> Iterator[Finding]:
@@ -388,7 +388,7 @@ def find_pageable_copies(trace: Trace) -> Iterator[Finding]:
     copies = rows_of_kind(trace, Kind.MEMCPY)
     pageable = name_mask(trace.strings, lambda text: "HtoD" in text and "Pageable" in text)
     copies = copies[pageable[trace.events.name[copies]]]
-    for case, rows in _by_origin(trace, copies):
+    for case, rows in _group_by_origin(trace, copies):
         roles = role_intervals(trace)
         others = union(roles["kernel"], roles["communication"], roles["dataloader"])
         during = event_intervals(trace, rows)
@@ -404,7 +404,7 @@ def find_pinned_copies(trace: Trace) -> Iterator[Finding]:
     kernels = rows_of_kind(trace, Kind.KERNEL)
     computing = distinct_codes(trace.events.thread[kernels[~is_communication_kernel(trace)[kernels]]])
     copies = copies[np.isin(trace.events.thread[copies], computing)]
-    for case, rows in _by_origin(trace, copies):
+    for case, rows in _group_by_origin(trace, copies):
         roles = role_intervals(trace)
         others = union(roles["kernel"], roles["communication"], roles["dataloader"])
         longest = int(rows[np.argmax(trace.events.duration[rows])])
@@ -445,7 +445,7 @@ def find_exposed_copies(trace: Trace) -> Iterator[Finding]:
         )
 
 
-def _by_origin(trace: Trace, copies: Int32) -> Iterator[tuple[str, Int32]]:
+def _group_by_origin(trace: Trace, copies: Int32) -> Iterator[tuple[str, Int32]]:
     """Yield copies to the device as (case, rows): those of an offloaded optimizer apart from the others."""
     offloaded = _is_offloaded(trace, copies)
     for case, rows in (("", copies[~offloaded]), ("offload", copies[offloaded])):
@@ -488,7 +488,7 @@ def innermost_user_frame(trace: Trace, row: int) -> str:
     return next((each.text for each in frames if is_user_frame(each.text)), "")
 
 
-def _longest_stretch(during: Intervals) -> tuple[int, int] | None:
+def _find_longest_stretch(during: Intervals) -> tuple[int, int] | None:
     if total(during) == 0:
         return None
     longest = int(np.argmax(during.ends - during.starts))

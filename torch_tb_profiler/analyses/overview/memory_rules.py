@@ -22,24 +22,24 @@ MIN_OUTSIDE_RATIO = 1.1
 
 def find_memory_problems(trace: Trace) -> Iterator[Finding]:
     """Find the first device of which each rule applies."""
-    for rule in (_nearly_full, _peak_outside, _live_growth, _reserved_growth):
+    for rule in (_find_nearly_full, _find_peak_outside, _find_live_growth, _find_reserved_growth):
         found = (each for level in memory_levels(trace) if not level.relative for each in rule(trace, level))
         first = next(found, None)
         if first is not None:
             yield first
 
 
-def _nearly_full(trace: Trace, level: MemoryLevels) -> Iterator[Finding]:
+def _find_nearly_full(trace: Trace, level: MemoryLevels) -> Iterator[Finding]:
     """Find allocations that nearly fill a device in its steps: the next larger batch may not fit."""
     highest, capacity = first_peak(level.allocated), level.device.capacity
     if highest is None or not capacity or highest.bytes <= MEMORY_LIMIT_SHARE * capacity:
         return
-    if not any(_peak_outside(trace, level)):
+    if not any(_find_peak_outside(trace, level)):
         case = "training" if job_kind(trace).training else "inference"
         yield Finding("memory_limit", case=case, subject=level.device.name, value=highest.bytes / capacity)
 
 
-def _peak_outside(trace: Trace, level: MemoryLevels) -> Iterator[Finding]:
+def _find_peak_outside(trace: Trace, level: MemoryLevels) -> Iterator[Finding]:
     """Find a high peak outside of the steps, which decides what fits."""
     highest, capacity = first_peak(level.allocated), level.device.capacity
     in_steps = memory_trends(trace, level).peak_in_steps
@@ -51,7 +51,7 @@ def _peak_outside(trace: Trace, level: MemoryLevels) -> Iterator[Finding]:
         )
 
 
-def _live_growth(trace: Trace, level: MemoryLevels) -> Iterator[Finding]:
+def _find_live_growth(trace: Trace, level: MemoryLevels) -> Iterator[Finding]:
     """Find live memory that rises from step to step."""
     rising = memory_trends(trace, level).live
     if rising is not None:
@@ -63,7 +63,7 @@ def _live_growth(trace: Trace, level: MemoryLevels) -> Iterator[Finding]:
         )
 
 
-def _reserved_growth(trace: Trace, level: MemoryLevels) -> Iterator[Finding]:
+def _find_reserved_growth(trace: Trace, level: MemoryLevels) -> Iterator[Finding]:
     """Find reserved memory that rises while tensors use much less more; NVIDIA's allocator has a setting."""
     rise = memory_trends(trace, level).reserved
     if rise is not None:

@@ -49,13 +49,13 @@ class CounterTotals(msgspec.Struct, frozen=True):
 def counter_totals(trace: Trace) -> CounterTotals:
     """Return the counters of `trace` in order of the first range of each group."""
     profiled, figures = counter_ranges(trace), counter_work(trace)
-    outermost = _outermost(trace, profiled.operator)
+    outermost = _find_outermost(trace, profiled.operator)
     groups = group(trace.events.name[profiled.rows], _names(trace, profiled.operator), _names(trace, outermost))
 
     def sums(values: Float64) -> Float64:
         return np.bincount(groups.which, values, minlength=len(groups)).astype(np.float64)
 
-    flops, moved, why = _modeled_work(trace, groups)
+    flops, moved, why = _model_work(trace, groups)
     first = groups.first
     return CounterTotals(
         event=profiled.rows[first].astype(np.int64),
@@ -81,7 +81,7 @@ def _names(trace: Trace, rows: Int32) -> Int32:
     return np.where(rows >= 0, trace.events.name[rows], NO_CODE).astype(np.int32)
 
 
-def _outermost(trace: Trace, rows: Int32) -> Int32:
+def _find_outermost(trace: Trace, rows: Int32) -> Int32:
     """Return the outermost operator around each row, int32[k]; the row itself if there is none."""
     around = enclosing_operators(trace)
     outer: Int32 = rows.copy()
@@ -90,7 +90,7 @@ def _outermost(trace: Trace, rows: Int32) -> Int32:
     return outer
 
 
-def _modeled_work(trace: Trace, groups: Groups) -> tuple[Float64, Float64, tuple[str | None, ...]]:
+def _model_work(trace: Trace, groups: Groups) -> tuple[Float64, Float64, tuple[str | None, ...]]:
     """Return (FLOPs, bytes, why they are unknown) of each range from the shapes of its call."""
     profiled = counter_ranges(trace)
     owner = enclosing_modeled_operators(

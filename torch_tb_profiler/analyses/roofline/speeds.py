@@ -68,7 +68,7 @@ def operator_speeds(trace: Trace, rows: Int32, which: Int64, count: int) -> list
     own = operator_work(trace).owners.calls
     at = np.minimum(np.searchsorted(rows, own), max(len(rows) - 1, 0))
     mine = np.flatnonzero(rows[at] == own) if len(rows) else at[:0]
-    return _speeds(trace, items_of_calls(trace, mine, ""), which[at[mine]], count)
+    return _compute_speeds(trace, items_of_calls(trace, mine, ""), which[at[mine]], count)
 
 
 def kernel_speeds(trace: Trace, rows: Int32, which: Int64, count: int) -> list[Speed | None]:
@@ -76,7 +76,7 @@ def kernel_speeds(trace: Trace, rows: Int32, which: Int64, count: int) -> list[S
     if missing_work_reason(trace) is not None:
         return [None] * count
     at = np.searchsorted(operator_work(trace).owners.events, rows)
-    return _speeds(trace, items_of_events(trace, at, ""), which, count)
+    return _compute_speeds(trace, items_of_events(trace, at, ""), which, count)
 
 
 def place_speeds(trace: Trace, code: Int32, parent: Int32) -> list[Speed | None]:
@@ -95,7 +95,7 @@ def place_speeds(trace: Trace, code: Int32, parent: Int32) -> list[Speed | None]
         place = parent[place]
     which = np.concatenate([each for _, each in pairs]) if pairs else calls[:0]
     every = np.concatenate([each for each, _ in pairs]) if pairs else calls[:0]
-    return _speeds(trace, items_of_calls(trace, every, ""), which.astype(np.int64), len(parent))
+    return _compute_speeds(trace, items_of_calls(trace, every, ""), which.astype(np.int64), len(parent))
 
 
 def class_speeds(trace: Trace, code: Int32, classes: Sequence[Sequence[int]]) -> list[Speed | None]:
@@ -107,10 +107,10 @@ def class_speeds(trace: Trace, code: Int32, classes: Sequence[Sequence[int]]) ->
         of_place[list(places)] = number
     place = code[operator_work(trace).owners.calls]
     calls = np.flatnonzero(place != NO_CODE)
-    return _speeds(trace, items_of_calls(trace, calls, ""), of_place[place[calls]], len(classes))
+    return _compute_speeds(trace, items_of_calls(trace, calls, ""), of_place[place[calls]], len(classes))
 
 
-def _speeds(trace: Trace, items: WorkItems, which: Int64, count: int) -> list[Speed | None]:
+def _compute_speeds(trace: Trace, items: WorkItems, which: Int64, count: int) -> list[Speed | None]:
     speeds: list[Speed | None] = [Speed(None, None, None, "unknown", False, NO_OWN_WORK)] * count
     if len(which) == 0:
         return speeds

@@ -74,9 +74,9 @@ def sum_rows(trace: Trace, items: WorkItems, groups: Groups, custom_peaks: str) 
     estimated, measured = (np.append(each, False)[items.call] for each in (work.estimated, work.measured))
     captured = np.append(work.owners.captured >= 0, False)[items.call] & (known["flops"] | known["bytes"])
     measured = measured | ((items.call < 0) & (known["flops"] | known["bytes"]))  # counted: nothing else tells it
-    longest = _longest(groups.which, items.busy, count)
+    longest = _find_longest(groups.which, items.busy, count)
     both = known["compute"] & known["memory"]
-    bound = _bounds(
+    bound = _judge_bounds(
         total(items.busy),
         total(items.idle),
         groups.counts,
@@ -102,11 +102,11 @@ def sum_rows(trace: Trace, items: WorkItems, groups: Groups, custom_peaks: str) 
         unit=[_unit(trace, int(at)) for at in items.call[longest]],
         type=[_type(trace, int(at)) for at in items.call[longest]],
         bound=bound,
-        reason=_reasons(trace, items, groups, known["flops"] & known["bytes"], communicates, count),
+        reason=_find_reasons(trace, items, groups, known["flops"] & known["bytes"], communicates, count),
     )
 
 
-def _longest(which: Int64, busy: Int64, count: int) -> Int64:
+def _find_longest(which: Int64, busy: Int64, count: int) -> Int64:
     """Return the longest item of each group, int64[count]; the last of equals, -1 for an empty group."""
     longest_busy = np.full(count, -1, np.int64)
     np.maximum.at(longest_busy, which, busy)  # sorting would take several times as long
@@ -128,7 +128,7 @@ def _type(trace: Trace, call: int) -> str | None:
     return None if call < 0 or work.type[call] < 0 else work.types[work.type[call]]
 
 
-def _bounds(
+def _judge_bounds(
     busy: Float64,
     idle: Float64,
     calls: Int64,
@@ -156,14 +156,14 @@ def _bounds(
     return bounds
 
 
-def _reasons(
+def _find_reasons(
     trace: Trace, items: WorkItems, groups: Groups, known: np.ndarray, communicates: np.ndarray, count: int
 ) -> list[str | None]:
     work = operator_work(trace)
     reasons: list[str | None] = [None] * count
     missing = ~known | np.append(work.host, False)[items.call]
     at = np.flatnonzero(missing & ~communicates)
-    longest = _longest(groups.which[at], items.busy[at], count)
+    longest = _find_longest(groups.which[at], items.busy[at], count)
     for group_number in np.flatnonzero(longest >= 0).tolist():
         call = int(items.call[at[longest[group_number]]])
         if call < 0:

@@ -151,7 +151,7 @@ def items_of_events(trace: Trace, at: Int64, custom_peaks: str) -> WorkItems:
     call = work.owners.call[at].astype(np.int64)
     rows = work.owners.events[at]
     length = event_lengths(trace, rows)
-    of_flops, of_bytes = (shares[at] for shares in _event_shares(trace))
+    of_flops, of_bytes = (shares[at] for shares in _compute_event_shares(trace))
     # The last cell answers for what no operator launched.
     flops, moved, compute, memory = (
         np.append(values, np.nan)[call] * share
@@ -191,7 +191,7 @@ def _bandwidths(trace: Trace, reach: RooflineTimes) -> Float64:
 
 
 @derived
-def _event_shares(trace: Trace) -> tuple[Float64, Float64]:
+def _compute_event_shares(trace: Trace) -> tuple[Float64, Float64]:
     """Return each device event's share of its call's FLOPs and of its bytes, two float64[m].
 
     The share is 1 where no operator launched the event.
@@ -201,7 +201,7 @@ def _event_shares(trace: Trace) -> tuple[Float64, Float64]:
     rows = own.events[owned]
     length = event_lengths(trace, rows)
     shares = np.ones(len(own.events))
-    shares[owned] = _shares(event_kinds(trace)[rows] == Kind.KERNEL, own.call[owned], length, len(own.calls))
+    shares[owned] = _split_shares(event_kinds(trace)[rows] == Kind.KERNEL, own.call[owned], length, len(own.calls))
     counted, calls = measured_event_work(trace), measured_call_work(trace)
     if counted is None or calls is None:
         return shares, shares
@@ -217,7 +217,7 @@ def _measured_shares(counted: Float64, total: Float64, shares: Float64) -> Float
     return np.where(known, counted / np.where(known, total, 1.0), shares)
 
 
-def _shares(kernel: Bool, call: Int32, length: Int64, count: int) -> Float64:
+def _split_shares(kernel: Bool, call: Int32, length: Int64, count: int) -> Float64:
     """Return each event's share of its call's work, float64[m]; copies share only where no kernel runs."""
     has_kernel = np.zeros(count, np.bool_)
     has_kernel[call[kernel]] = True

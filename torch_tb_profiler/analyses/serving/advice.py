@@ -104,7 +104,7 @@ def serving_advice(trace: Trace) -> tuple[ServingAdvice, ...]:
     return tuple(sorted(filter(None, advice), key=lambda each: (each.kind != answer, -(each.gain_share or 0.0))))
 
 
-def _if_worth(
+def _build_if_worthwhile(
     kind: AdviceKind, gains: Float64 | Int64, times: ServingTimes, counted: Bool
 ) -> ServingAdvice | None:
     """Return the advice with its gain, in ns of each iteration, or None if those that count gain too little."""
@@ -123,14 +123,14 @@ def _advise_host_overlap(times: ServingTimes, counted: Bool) -> ServingAdvice | 
     if not times.on_device:
         return None
     host = times.idle[:, [SCHEDULER, SAMPLING]].sum(1) + np.where(times.running, times.idle[:, UNRECORDED], 0)
-    if _if_worth("overlap_host", np.minimum(host, times.work), times, counted) is None:
+    if _build_if_worthwhile("overlap_host", np.minimum(host, times.work), times, counted) is None:
         return None
     hidden = np.minimum(host + times.idle[:, LAUNCH], times.work)
-    return _if_worth("overlap_host", hidden, times, counted)
+    return _build_if_worthwhile("overlap_host", hidden, times, counted)
 
 
 def _advise_network(times: ServingTimes, counted: Bool) -> ServingAdvice | None:
-    return _if_worth("network", times.idle[:, NETWORK], times, counted)
+    return _build_if_worthwhile("network", times.idle[:, NETWORK], times, counted)
 
 
 def _advise_cuda_graphs(
@@ -147,7 +147,7 @@ def _advise_cuda_graphs(
     within &= forward[gaps.before] & forward[gaps.after] & (eager[gaps.before] | eager[gaps.after])
     paused = gaps.parts[within][:, [LAUNCH, KERNEL_GAPS]].sum(1)
     gains = np.bincount(gaps.number[within], paused, len(found))
-    worth = _if_worth("cuda_graphs", gains, times, counted)
+    worth = _build_if_worthwhile("cuda_graphs", gains, times, counted)
     return worth and msgspec.structs.replace(worth, eager=time / (time + int(length[replayed].sum())))
 
 
@@ -186,7 +186,7 @@ def _advise_graph_sizes(found: ServingIterations, times: ServingTimes, counted: 
     # Attention does not pay for padding: its cost follows the KV tokens.
     share = 1 - found.decode_requests[padded] / found.padded_requests[padded]
     gains[padded] = share * (times.work - found.attention)[padded]
-    worth = _if_worth("graph_sizes", gains, times, counted)
+    worth = _build_if_worthwhile("graph_sizes", gains, times, counted)
     sizes, counts = np.unique(found.decode_requests[padded], return_counts=True)
     return worth and msgspec.structs.replace(worth, size=int(sizes[np.argmax(counts)]))
 

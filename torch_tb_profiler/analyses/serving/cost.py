@@ -127,7 +127,7 @@ def too_few_iterations(count: int, least: int) -> str:
     return f"{plural(count, 'iteration')} {agree(count, 'is', 'are')} too few; record at least {least}"
 
 
-def _all_unknown(reason: str, iterations: int) -> IterationCost:
+def _build_unknown_cost(reason: str, iterations: int) -> IterationCost:
     unknown = Coefficient(None, reason=reason)
     return IterationCost((unknown, unknown, unknown, unknown), None, iterations, 0, None, 0.0, None)
 
@@ -142,12 +142,12 @@ def iteration_cost(trace: Trace) -> IterationCost | None:
     usable = (found.prompt_tokens != ABSENT) & (found.decode_requests != ABSENT) & (work > 0)
     usable &= found.recomputed == 0
     if found.source == "kernels":
-        return _all_unknown("the iterations have no labels that count requests and tokens", 0)
+        return _build_unknown_cost("the iterations have no labels that count requests and tokens", 0)
     if not (found.decode_requests != ABSENT).any() or not usable.any():
-        return _all_unknown("the labels don't count prompt tokens and decoding requests", 0)
+        return _build_unknown_cost("the labels don't count prompt tokens and decoding requests", 0)
     rows = np.flatnonzero(usable)
     if len(rows) < MIN_ITERATIONS:
-        return _all_unknown(too_few_iterations(len(rows), MIN_ITERATIONS), len(rows))
+        return _build_unknown_cost(too_few_iterations(len(rows), MIN_ITERATIONS), len(rows))
     return _fit_cost(found, work, rows)
 
 
@@ -185,11 +185,11 @@ def _fit_cost(found: ServingIterations, work: Int64, rows: Int64) -> IterationCo
     explained = float(1 - np.mean((total - predicted[rows])[inlier] ** 2) / varied) if varied > 0 else None
     changed = _find_change(residual) if has_kv else None  # what the KV cache adds changes with the batch
     if changed is not None:
-        return _all_unknown(
+        return _build_unknown_cost(
             f"from iteration {int(rows[changed]):,} on, the same batch takes a different time",
             len(rows),
         )
-    batch = _one_batch(found, rows, total)
+    batch = _find_single_batch(found, rows, total)
     evidence = _Evidence(data, law.values, half, law.inflation, total, has_kv, apart, batch, batches.uneven)
     coefficients = [_judge(column, evidence) for column in range(len(COEFFICIENTS))]
     padded = batches.sizes[0] > found.decode_requests[rows]
@@ -234,11 +234,11 @@ def _fit_law(data: Float64, total: Float64, attention: Float64 | None, has_kv: b
         values[used] += part.values
         influence[:, used] += part.influence
         inflation[used] = np.maximum(inflation[used], part.inflation)
-    error = np.sqrt((influence**2).sum(0) * _persistence(influence))
+    error = np.sqrt((influence**2).sum(0) * _estimate_persistence(influence))
     return _Law(values, modeled, student_quantile((1 + CONFIDENCE) / 2, max(len(data) - 4, 1)) * error, inflation)
 
 
-def _persistence(influence: Float64) -> Float64:
+def _estimate_persistence(influence: Float64) -> Float64:
     """Return how many times the variance of a sum is that of independent rows, float64[p] of at least 1.
 
     A device that runs slower for a while makes neighboring iterations err alike: their first autocorrelation tells
@@ -272,7 +272,7 @@ def _find_change(residual: Float64) -> int | None:
     return at if abs(middles[1] - middles[0]) > max(MIN_CHANGE, spread) else None
 
 
-def _one_batch(found: ServingIterations, rows: Int64, total: Float64) -> tuple[int, float] | None:
+def _find_single_batch(found: ServingIterations, rows: Int64, total: Float64) -> tuple[int, float] | None:
     """Return (requests, median ns) of decode iterations where nearly all have the same batch size."""
     decodes = found.phase[rows] == DECODE
     if decodes.sum() < MIN_NONZERO:
@@ -361,7 +361,7 @@ def _fit(data: Float64, times: Float64, scale_by: Float64) -> _Fit:
     weights = np.ones(len(target))
     values = np.zeros(data.shape[1])
     for _ in range(_MAX_ROUNDS):
-        before, values = values, _non_negative(scaled, target, weights)
+        before, values = values, _solve_non_negative(scaled, target, weights)
         residual = target - scaled @ values
         squares = (residual / (MAX_STANDARDIZED_RESIDUAL * _scale(residual))) ** 2
         weights = np.clip(1 - squares, 0, 1) ** 2
@@ -384,7 +384,7 @@ def _scale(residual: Float64) -> float:
     return max(1.4826 * float(np.median(np.abs(residual))), 1e-9)
 
 
-def _non_negative(data: Float64, target: Float64, weights: Float64) -> Float64:
+def _solve_non_negative(data: Float64, target: Float64, weights: Float64) -> Float64:
     """Return the non-negative least squares solution, by trying all sets of columns (at most 4)."""
     count = data.shape[1]
     weighted = data * weights[:, None]

@@ -154,7 +154,7 @@ def serving_gaps(trace: Trace) -> ServingGaps | None:
     found = serving_iterations(trace)
     if found is None:
         return None
-    busy, rows, first, launched = _work(trace, found)
+    busy, rows, first, launched = _collect_work(trace, found)
     number = first if len(rows) == 0 else found.owner[rows[first]].astype(np.int64)
     gaps, after = Intervals(busy.ends[:-1], busy.starts[1:]), number[1:]
     length = gaps.ends - gaps.starts
@@ -175,7 +175,7 @@ def serving_gaps(trace: Trace) -> ServingGaps | None:
     return ServingGaps(rows[first[1:] - 1], rows[first[1:]], after, parts, uncertain)
 
 
-def _work(trace: Trace, found: ServingIterations) -> tuple[Intervals, Int32, Int64, Int64]:
+def _collect_work(trace: Trace, found: ServingIterations) -> tuple[Intervals, Int32, Int64, Int64]:
     """Return (intervals, rows, first, launched): when any work of the iterations runs, and what it is.
 
     rows      the device work in order of its begin; empty where none is recorded, and the labels count as work
@@ -201,7 +201,7 @@ def _work(trace: Trace, found: ServingIterations) -> tuple[Intervals, Int32, Int
 
 def launched_for_sampling(trace: Trace, found: ServingIterations, calls: Int32) -> Bool:
     """Return whether the host samples or handles tokens when each call begins, bool[k]."""
-    sampling = _host_work(trace, found, True)[SAMPLING]
+    sampling = _collect_host_work(trace, found, True)[SAMPLING]
     start = trace.events.start[calls]
     position = np.searchsorted(sampling.starts, start, "right") - 1
     within = position >= 0
@@ -213,7 +213,7 @@ def _split_gaps(
     trace: Trace, found: ServingIterations, gaps: Intervals, number: Int64, running: Bool, on_device: bool
 ) -> tuple[Int64, Bool]:
     """Return the ns of each gap by cause, int64[g, causes], and in which gaps waiting is not certain, bool[g]."""
-    sets = _host_work(trace, found, on_device)
+    sets = _collect_host_work(trace, found, on_device)
     parts = np.zeros((len(gaps.starts), len(CAUSES)), np.int64)
     claimed = NO_INTERVALS
     for cause in (NETWORK, SAMPLING, SCHEDULER, WAITING, LAUNCH):
@@ -225,7 +225,7 @@ def _split_gaps(
     labeled = _holds_any(gaps, trace.events.start[found.idle_labels])
     waits = (found.phase[number] == PREFILL) & ~running[number] & (rest >= max(MIN_WAIT_NS, 3 * typical_ns))
     waits |= labeled
-    present = np.minimum(_time_with_requests(trace, gaps), rest)
+    present = np.minimum(_measure_time_with_requests(trace, gaps), rest)
     parts[waits, WAITING] += (rest - present)[waits]
     parts[waits, UNRECORDED] = present[waits]
     parts[~waits, UNRECORDED] = rest[~waits]
@@ -233,7 +233,7 @@ def _split_gaps(
     return parts, uncertain
 
 
-def _time_with_requests(trace: Trace, gaps: Intervals) -> Int64:
+def _measure_time_with_requests(trace: Trace, gaps: Intervals) -> Int64:
     """Return the ns of each gap in which a request recorded beside the trace is in the engine, int64[g].
 
     Only what is certain: from the latest time at which a request may have arrived to its end.
@@ -256,7 +256,7 @@ def _holds_any(gaps: Intervals, times: Int64) -> Bool:
 _NAMED = {"network": NETWORK, "sampling_sync": SAMPLING, "scheduler": SCHEDULER, "idle": WAITING}
 
 
-def _host_work(trace: Trace, found: ServingIterations, on_device: bool) -> dict[int, Intervals]:
+def _collect_host_work(trace: Trace, found: ServingIterations, on_device: bool) -> dict[int, Intervals]:
     """Return when the loop's thread was in host work of each cause, merged."""
     rows = rows_of_kind(trace, *HOST_KINDS)
     rows = rows[trace.events.thread[rows] == found.thread]

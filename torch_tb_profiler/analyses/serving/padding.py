@@ -55,7 +55,7 @@ def padded_batches(requests: Int64, decodes: Bool, typical: Bool, times: Float64
     requests int64[n]; decodes bool[n]: it decodes only; typical bool[n]: its time is no outlier;
     times float64[n] without attention; padded int64[n] what the labels call the size, ABSENT where they don't.
     """
-    groups = _mean_times(requests[decodes & typical], times[decodes & typical])
+    groups = _compute_mean_times(requests[decodes & typical], times[decodes & typical])
     if groups is None:
         return Batches((requests,), False)
     candidates = [groups.requests]
@@ -84,7 +84,7 @@ def _by_row(requests: Int64, decodes: Bool, known: Int64, sizes: Int64) -> Int64
     return of_row
 
 
-def _mean_times(requests: Int64, times: Float64) -> _Groups | None:
+def _compute_mean_times(requests: Int64, times: Float64) -> _Groups | None:
     """Return the mean time of each batch size, or None where too few sizes repeat."""
     known, number = np.unique(requests, return_inverse=True)
     if len(known) < 4 or len(times) - len(known) < MIN_REPLICATES:
@@ -101,7 +101,7 @@ def _find_steps(groups: _Groups, penalty: float) -> list[Int64]:
 
     Where a step ends between two sizes that occur, its time tells which size it is padded to, give or take one.
     """
-    first = _segments(groups, penalty)
+    first = _partition_groups(groups, penalty)
     if len(first) == len(groups.requests) or len(first) < 3:
         return []
     last = np.append(first[1:], len(groups.requests))
@@ -119,7 +119,7 @@ def _find_steps(groups: _Groups, penalty: float) -> list[Int64]:
     return [np.repeat(np.clip(likely + more, low, high), last - first) for more in (0, -1, 1)]
 
 
-def _segments(groups: _Groups, penalty: float) -> Int64:
+def _partition_groups(groups: _Groups, penalty: float) -> Int64:
     """Return where steps begin: the partition with the least squared error and a penalty for each step."""
     count, weight = len(groups.mean), 1 / groups.error**2
     sums = [np.append(0.0, np.cumsum(weight * groups.mean**power)) for power in (0, 1, 2)]

@@ -137,13 +137,13 @@ def _shift_between(first: npt.NDArray[np.void], other: npt.NDArray[np.void]) -> 
         return None
     head, tail = first["batch"][:MAX_COMPARED], other["batch"][:MAX_COMPARED]
     shifts = sorted(range(-MAX_SHIFT, MAX_SHIFT + 1), key=abs)
-    shift = max(shifts, key=lambda shift: int(_same(head, tail, shift).sum()))
-    same = _same(first["batch"], other["batch"], shift)
+    shift = max(shifts, key=lambda shift: int(_compare_batches(head, tail, shift).sum()))
+    same = _compare_batches(first["batch"], other["batch"], shift)
     enough = len(same) >= max(1, MIN_SHARED * min(len(first), len(other)))
     return shift if enough and same.mean() >= MIN_SAME_SHARE else None
 
 
-def _same(first: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64], shift: int) -> Bool:
+def _compare_batches(first: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64], shift: int) -> Bool:
     """Return in which iterations of both the batches are the same; `other` begins `shift` iterations earlier."""
     first, other = first[max(-shift, 0) :], other[max(shift, 0) :]
     count = min(len(first), len(other))
@@ -158,7 +158,7 @@ def _compare(members: list[tuple[int, int]], tables: list[npt.NDArray[np.void]])
         np.array([tables[rank][name][begin + shift :][:count] for rank, shift in members])
         for name in ("own", "communication")
     )
-    slowest, others, extra, share = _slowest(own)
+    slowest, others, extra, share = _find_slowest(own)
     return EngineRanks(
         tuple(rank for rank, _ in members),
         count,
@@ -171,7 +171,7 @@ def _compare(members: list[tuple[int, int]], tables: list[npt.NDArray[np.void]])
     )
 
 
-def _slowest(own: Int64) -> tuple[int | None, float, float, float]:
+def _find_slowest(own: Int64) -> tuple[int | None, float, float, float]:
     """Return (row, median of the others, extra time, share of iterations as the slowest) of int64[ranks, k]."""
     if len(own) < 2:
         return None, 0.0, 0.0, 0.0

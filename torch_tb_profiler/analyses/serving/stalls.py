@@ -60,7 +60,7 @@ def serving_stalls(trace: Trace) -> tuple[Stall, ...]:
     if found is None or times is None or len(found) < MIN_SAMPLES:
         return ()
     waiting = waiting_requests(found)
-    stalls = [*_host_stalls(found, times, waiting), *_work_stalls(trace, found, times, waiting)]
+    stalls = [*_find_host_stalls(found, times, waiting), *_find_work_stalls(trace, found, times, waiting)]
     return tuple(sorted(stalls, key=lambda stall: (stall.iteration, stall.start_ns)))
 
 
@@ -82,14 +82,14 @@ def waiting_requests(found: ServingIterations) -> Int64:
     return waiting
 
 
-def _host_stalls(found: ServingIterations, times: ServingTimes, waiting: Int64) -> list[Stall]:
+def _find_host_stalls(found: ServingIterations, times: ServingTimes, waiting: Int64) -> list[Stall]:
     """Return iterations before which the host took longer than is typical, each with the cause that took most."""
     limit = MIN_STALL_SHARE * float(np.median(times.duration))
     causes = [SCHEDULER, LAUNCH, SAMPLING, NETWORK, UNRECORDED]
     excess = np.zeros((len(found), len(causes)))
     for column, cause in enumerate(causes):
         spent = times.idle[:, cause].astype(np.float64)
-        expected, spread = _typical_gap(spent, found)
+        expected, spread = _estimate_typical_gap(spent, found)
         over = spent - expected
         excess[:, column] = np.where(over > np.maximum(limit, SPREAD_RATIO * spread), over, 0.0)
     # What no request waited for costs nothing, unless the host was seen to be at work for one that was queued.
@@ -113,7 +113,7 @@ def _host_stalls(found: ServingIterations, times: ServingTimes, waiting: Int64) 
     return stalls
 
 
-def _typical_gap(spent: Float64, found: ServingIterations) -> tuple[Float64, Float64]:
+def _estimate_typical_gap(spent: Float64, found: ServingIterations) -> tuple[Float64, Float64]:
     """Return the typical time before an iteration of its phase, and its spread, float64[k] each.
 
     The lower quartile: up to three quarters of the iterations may be slow.
@@ -127,7 +127,7 @@ def _typical_gap(spent: Float64, found: ServingIterations) -> tuple[Float64, Flo
     return expected, spread
 
 
-def _work_stalls(trace: Trace, found: ServingIterations, times: ServingTimes, waiting: Int64) -> list[Stall]:
+def _find_work_stalls(trace: Trace, found: ServingIterations, times: ServingTimes, waiting: Int64) -> list[Stall]:
     """Return iterations whose own work was long: prefills, recomputed prompts, and slow kernels."""
     decodes = found.phase == DECODE
     if not decodes.any():

@@ -151,17 +151,17 @@ def serving_rates(trace: Trace) -> ServingRates | None:
         prompt=_rate(prompt, span, len(found)),
         output_tokens=output,
         prompt_tokens=prompt,
-        between_tokens=None if found.speculative else _between_tokens(found, times),
-        requests=_requests(found),
-        kv_tokens=_kv_tokens(found),
+        between_tokens=None if found.speculative else _measure_between_tokens(found, times),
+        requests=_count_requests(found),
+        kv_tokens=_measure_kv_tokens(found),
         first_token=_median_and_p99(arrived.first_token_ns) if arrived is not None else None,
         queue=_median_and_p99(arrived.queue_ns) if arrived is not None else None,
         recorded=arrived is not None,
         arrivals=_count_arrivals(trace, arrived) if arrived is not None else None,
-        queued=_queued(counted),
+        queued=_summarize_queue(counted),
         engines=counted.engines if counted is not None else 0,
         waiting_ns=int(times.idle[:, WAITING].sum()),
-        window=_window(found),
+        window=_classify_window(found),
     )
 
 
@@ -180,7 +180,7 @@ def _count_arrivals(trace: Trace, requests: ServingRequests) -> int | None:
     return int(inside.sum())
 
 
-def _queued(counted: QueueCounts | None) -> tuple[float, int] | None:
+def _summarize_queue(counted: QueueCounts | None) -> tuple[float, int] | None:
     if counted is None or counted.engines != 1:
         return None
     return float(counted.waiting.mean()), int(counted.waiting.max())
@@ -194,14 +194,14 @@ def _sum_if_known(values: Int64) -> int | None:
     return int(values.sum()) if (values != ABSENT).all() else None
 
 
-def _requests(found: ServingIterations) -> tuple[float, int, int] | None:
+def _count_requests(found: ServingIterations) -> tuple[float, int, int] | None:
     values = found.requests
     if (values == ABSENT).any():
         return None
     return float(values.mean()), int(values.min()), int(values.max())
 
 
-def _kv_tokens(found: ServingIterations) -> tuple[float, int] | None:
+def _measure_kv_tokens(found: ServingIterations) -> tuple[float, int] | None:
     values = found.kv_tokens
     return None if (values == ABSENT).any() else (float(values.mean()), int(values.max()))
 
@@ -212,7 +212,7 @@ def decodes_mask(found: ServingIterations) -> Bool:
     return mask
 
 
-def _between_tokens(found: ServingIterations, times: ServingTimes) -> tuple[float, float] | None:
+def _measure_between_tokens(found: ServingIterations, times: ServingTimes) -> tuple[float, float] | None:
     """Return (median, p99) of the time from a request's token to its next, over all requests and iterations.
 
     Requests that decoded before wait since that iteration; those that are new to the batch since the prefill that
@@ -245,7 +245,7 @@ def weighted_quantile(values: Float64, weights: Int64, share: float) -> float:
     return float(values[order][np.searchsorted(reached, share * reached[-1])])
 
 
-def _window(found: ServingIterations) -> Window | None:
+def _classify_window(found: ServingIterations) -> Window | None:
     """Return whether the number of requests grows, falls, or neither from the first third to the last."""
     if len(found) < MIN_WINDOW_ITERATIONS or (found.requests == ABSENT).any():
         return None

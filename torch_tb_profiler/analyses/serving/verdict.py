@@ -120,7 +120,7 @@ def serving_verdict(trace: Trace) -> ServingVerdict | None:
     return msgspec.structs.replace(verdict, once=once)
 
 
-def _lost_time(times: ServingTimes) -> dict[Bottleneck, Int64]:
+def _sum_lost_time(times: ServingTimes) -> dict[Bottleneck, Int64]:
     """Return the ns of each iteration that the host costs, by what it does: int64[k] each."""
     return {
         "host_scheduler": times.idle[:, SCHEDULER] + _unrecorded(times),
@@ -139,7 +139,7 @@ def _find_lost_once(times: ServingTimes) -> tuple[LostOnce, ...]:
     """Return what costs much in few iterations only, most first."""
     duration, few = times.duration, max(1, int(MAX_FEW_SHARE * len(times.end)))
     found = []
-    for name, lost in _lost_time(times).items():
+    for name, lost in _sum_lost_time(times).items():
         total = int(lost.sum())
         largest = np.argsort(-lost, kind="stable")[:few]
         in_few = int(lost[largest].sum())
@@ -164,7 +164,7 @@ def _judge(trace: Trace, found: ServingIterations, times: ServingTimes, counted:
     active = int(times.duration[counted].sum())
     stalls = [stall for stall in serving_stalls(trace) if counted[stall.iteration]]
     blocked = sum(stall.extra_ns for stall in stalls if stall.cause == PREFILL_BLOCKS)
-    lost = {name: int(each[counted].sum()) / active for name, each in _lost_time(times).items()}
+    lost = {name: int(each[counted].sum()) / active for name, each in _sum_lost_time(times).items()}
     lost["prefill_blocks_decode"] = blocked / active
     limits = dict.fromkeys(lost, MIN_LOST_SHARE) | {"prefill_blocks_decode": MIN_BLOCKED_SHARE}
     recomputed = int((found.recomputed > 0).sum())

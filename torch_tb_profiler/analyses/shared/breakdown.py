@@ -66,7 +66,7 @@ class Breakdown(msgspec.Struct, frozen=True):
 @stored
 def breakdown(trace: Trace) -> Breakdown:
     """Compute the time of each step by category."""
-    return Breakdown(steps(trace), times_by_category(trace), _unknown(trace))
+    return Breakdown(steps(trace), times_by_category(trace), _find_unknown(trace))
 
 
 def times_by_category(trace: Trace, omitted: Collection[str] = ()) -> dict[str, Int64]:
@@ -152,7 +152,7 @@ def missing_host_reason(trace: Trace) -> str:
     return f"{MISSING_HOST}; {recording_option(trace, 'host')}"
 
 
-def _unknown(trace: Trace) -> dict[str, str]:
+def _find_unknown(trace: Trace) -> dict[str, str]:
     if not has_host_events(trace) and len(rows_of_kind(trace, Kind.TRAINER)):
         work = () if len(rows_of_kind(trace, *DEVICE_KINDS)) else ("kernel", "memcpy", "memset", "communication")
         loading = () if len(trainer_loading(trace)) else ("dataloader",)

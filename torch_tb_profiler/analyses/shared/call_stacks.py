@@ -89,7 +89,7 @@ def distinct_stacks(trace: Trace, rows: Int32) -> DistinctStacks:
         if recorded[position] >= 0:
             frames.append(_split(texts[int(recorded[position])]))
         else:
-            frames.append(_chain(trace, paths, int(around[position])))
+            frames.append(_build_chain(trace, paths, int(around[position])))
     bare = int(((recorded < 0) & (around < 0)).sum())
     return DistinctStacks(frames, groups.which, bare)
 
@@ -98,7 +98,7 @@ def _split(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in _SEPARATOR.split(text.strip('"')) if part.strip())
 
 
-def _chain(trace: Trace, paths: PythonPaths, path: int) -> tuple[str, ...]:
+def _build_chain(trace: Trace, paths: PythonPaths, path: int) -> tuple[str, ...]:
     frames = []
     while path != NO_CODE:
         code = int(paths.name[path])

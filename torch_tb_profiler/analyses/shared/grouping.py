@@ -273,16 +273,16 @@ def select_device_work(
 
 def input_shape_codes(trace: Trace) -> Int32:
     """Return int32[n]: codes into `input_shape_texts`, NO_CODE where no input shapes are recorded."""
-    return _input_shapes(trace)[0]
+    return _code_input_shapes(trace)[0]
 
 
 def input_shape_texts(trace: Trace) -> list[str]:
     """Return the distinct input shapes of operators as the file spells them."""
-    return _input_shapes(trace)[1]
+    return _code_input_shapes(trace)[1]
 
 
 @derived
-def _input_shapes(trace: Trace) -> tuple[Int32, list[str]]:
+def _code_input_shapes(trace: Trace) -> tuple[Int32, list[str]]:
     """Return the input shapes of all events as codes, int32[n], and their texts."""
     codes, texts = trace.arg_codes("Input Dims")
     if "Input dims" not in trace.args:

@@ -69,8 +69,8 @@ def memory_trends(trace: Trace, level: MemoryLevels) -> MemoryTrends:
         return MemoryTrends(None, None, None)
     ends = np.searchsorted(level.time, recorded.host_ends, "right") - 1
     per_step = _rise_per_step(level.allocated, ends)
-    live = None if per_step is None else RisingLive(per_step, *_rising_name(trace, level, ends))
-    return MemoryTrends(live, _reserved_rise(level, ends), _peak_in_steps(trace, level))
+    live = None if per_step is None else RisingLive(per_step, *_find_rising_name(trace, level, ends))
+    return MemoryTrends(live, _find_reserved_rise(level, ends), _peak_in_steps(trace, level))
 
 
 def _rise_per_step(values: Int64, ends: Int64) -> int | None:
@@ -85,7 +85,7 @@ def _rise_per_step(values: Int64, ends: Int64) -> int | None:
     return total // len(changes) if steady and total >= MIN_RISE_SHARE * int(values.max()) else None
 
 
-def _reserved_rise(level: MemoryLevels, ends: Int64) -> ReservedRise | None:
+def _find_reserved_rise(level: MemoryLevels, ends: Int64) -> ReservedRise | None:
     """Return how reserved memory rises, None if it doesn't or the highest peak so far rises nearly as much."""
     if (level.reserved == ABSENT).any() or not (level.reserved > 0).any():
         return None
@@ -97,7 +97,7 @@ def _reserved_rise(level: MemoryLevels, ends: Int64) -> ReservedRise | None:
     return ReservedRise(rise, round(used)) if used < MAX_USED_RATIO * rise else None
 
 
-def _peaks_of_steps(trace: Trace, level: MemoryLevels) -> list[int]:
+def _find_peaks_of_steps(trace: Trace, level: MemoryLevels) -> list[int]:
     """Return the highest allocated memory in each step."""
     recorded = steps(trace)
     low = np.maximum(np.searchsorted(level.time, recorded.host_starts, "right") - 1, 0)
@@ -109,13 +109,13 @@ def _peaks_of_steps(trace: Trace, level: MemoryLevels) -> list[int]:
 
 
 def _peak_in_steps(trace: Trace, level: MemoryLevels) -> int | None:
-    peak, peaks = first_peak(level.allocated), _peaks_of_steps(trace, level)
+    peak, peaks = first_peak(level.allocated), _find_peaks_of_steps(trace, level)
     if peak is None or not peaks:
         return None
     return max(peaks) if max(peaks) < (1 - MIN_RISE_SHARE) * peak.bytes else None
 
 
-def _rising_name(trace: Trace, level: MemoryLevels, ends: Int64) -> tuple[str | None, bool]:
+def _find_rising_name(trace: Trace, level: MemoryLevels, ends: Int64) -> tuple[str | None, bool]:
     """Return the operator whose live blocks make up at least half of the rise from the second step to the last.
 
     Also whether most of that was allocated before the last step.

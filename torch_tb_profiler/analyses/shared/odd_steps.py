@@ -83,14 +83,14 @@ def _find_cause(trace: Trace, number: int, extra: float, typical: float, *, devi
 
     device_first  name what runs on the device rather than the operator or call that waits for it
     """
-    groups = _candidate_groups(trace)
+    groups = _build_candidate_groups(trace)
     order = [0, 1, len(groups) - 1, *range(2, len(groups) - 1)] if device_first else range(len(groups))
     for group in order:
         candidates, found = groups[group], []
-        for code in _long_names(trace, candidates, number, MIN_CAUSE_SHARE * extra):
-            typical_ns = _typical_time(trace, group, code)
+        for code in _find_long_names(trace, candidates, number, MIN_CAUSE_SHARE * extra):
+            typical_ns = _measure_typical_time(trace, group, code)
             mine = candidates.rows[trace.events.name[candidates.rows] == code]
-            within = float(_time_in_steps(trace, mine, number, number + 1)[0])
+            within = float(_sum_time_in_steps(trace, mine, number, number + 1)[0])
             if within - typical_ns > MIN_CAUSE_SHARE * extra and typical_ns <= MAX_LOOP_SHARE * typical:
                 found.append((within, mine))
         if found:
@@ -107,7 +107,7 @@ def _find_cause(trace: Trace, number: int, extra: float, typical: float, *, devi
 
 def named_slices(trace: Trace) -> tuple[Int32, ...]:
     """Return the rows of slices by what says most: code as its author names it, operators, calls, device work."""
-    return tuple(candidates.rows for candidates in _candidate_groups(trace))
+    return tuple(candidates.rows for candidates in _build_candidate_groups(trace))
 
 
 class _Candidates(msgspec.Struct, frozen=True):
@@ -122,7 +122,7 @@ class _Candidates(msgspec.Struct, frozen=True):
 
 
 @derived
-def _candidate_groups(trace: Trace) -> tuple[_Candidates, ...]:
+def _build_candidate_groups(trace: Trace) -> tuple[_Candidates, ...]:
     """Return slices by what says most: code as its author names it, operators, calls, profiler, device work.
 
     A built-in function says less than its caller, and more than nothing: Python's garbage collector has no caller.
@@ -157,7 +157,7 @@ def _candidate_groups(trace: Trace) -> tuple[_Candidates, ...]:
     return tuple(_Candidates(rows, np.maximum.accumulate(event_ends(trace)[rows])) for rows in ordered)
 
 
-def _long_names(trace: Trace, candidates: _Candidates, number: int, least: float) -> list[int]:
+def _find_long_names(trace: Trace, candidates: _Candidates, number: int, least: float) -> list[int]:
     """Return the names whose calls in a step add up to `least` ns or more, ascending."""
     start, end = int(steps(trace).starts[number]), int(steps(trace).ends[number])
     first = np.searchsorted(candidates.reach, start, "right")
@@ -170,14 +170,14 @@ def _long_names(trace: Trace, candidates: _Candidates, number: int, least: float
 
 
 @derived
-def _typical_time(trace: Trace, group: int, code: int) -> float:
+def _measure_typical_time(trace: Trace, group: int, code: int) -> float:
     """Return how long slices of this name in a candidate group run in a typical step, in ns."""
-    rows = _candidate_groups(trace)[group].rows
-    within = _time_in_steps(trace, rows[trace.events.name[rows] == code], 0, len(steps(trace).starts))
+    rows = _build_candidate_groups(trace)[group].rows
+    within = _sum_time_in_steps(trace, rows[trace.events.name[rows] == code], 0, len(steps(trace).starts))
     return float(within[step_kinds(trace).typical].mean())
 
 
-def _time_in_steps(trace: Trace, rows: Int32, first: int, last: int) -> Int64:
+def _sum_time_in_steps(trace: Trace, rows: Int32, first: int, last: int) -> Int64:
     """Return int64[last - first], the ns of each step from `first` up to `last` in which these slices run."""
     spans, merged = steps(trace), event_intervals(trace, rows)
     times = np.zeros(last - first, np.int64)

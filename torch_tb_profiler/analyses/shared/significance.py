@@ -100,7 +100,7 @@ def compare_steps(base: Float64, candidate: Float64, rules: ChangeRules, alone: 
     margin = np.maximum(rules.min_effect * first, STEP_SHARE * rules.step)
     low = high = q = needed = np.full(rows, np.nan)
     changed = unchanged = np.zeros(rows, np.bool_)
-    error2, freedom = _difference(*sides)
+    error2, freedom = _estimate_difference(*sides)
     testable = bool(rows) and not np.isnan(error2).any()
     if testable:
         error = np.sqrt(error2)
@@ -124,7 +124,7 @@ def compare_steps(base: Float64, candidate: Float64, rules: ChangeRules, alone: 
         if several or not rules.one_run:
             beyond = (low > 0) | (high < 0) | added | removed
             changed = tested & (q <= 1 - CONFIDENCE) & beyond & (np.abs(shift) >= margin)
-            needed = _needed_steps(np.abs(shift), margin, error2, freedom, [side.count for side in sides])
+            needed = _estimate_needed_steps(np.abs(shift), margin, error2, freedom, [side.count for side in sides])
         unchanged = (low >= -margin) & (high <= margin)
     return ChangeEvidence(
         first, second, second - first, typical, low, high, q, changed, unchanged, needed, rho, testable
@@ -170,7 +170,7 @@ def _split(base: Float64, candidate: Float64, rules: ChangeRules) -> list[list[F
     return sides
 
 
-def _difference(base: StepMeans, candidate: StepMeans) -> tuple[Float64, Float64]:
+def _estimate_difference(base: StepMeans, candidate: StepMeans) -> tuple[Float64, Float64]:
     """Return (squared standard error of the difference, degrees of freedom by Welch and Satterthwaite).
 
     A single recording is assumed to vary as those of the other side do.
@@ -183,7 +183,7 @@ def _difference(base: StepMeans, candidate: StepMeans) -> tuple[Float64, Float64
     return a + b, (a + b) ** 2 / (a**2 / base.freedom + b**2 / candidate.freedom)
 
 
-def _needed_steps(
+def _estimate_needed_steps(
     change: Float64, margin: Float64, error2: Float64, freedom: Float64, counts: Sequence[int]
 ) -> Float64:
     """Return how many steps (recordings) per side show a change of this size, or that it is below `margin`."""
@@ -262,13 +262,13 @@ def _log_gamma(x: Float64) -> Float64:
 
 def student_quantiles(freedom: Float64, confidence: float) -> Float64:
     """Return the t exceeded in either direction with probability 1 - confidence, from a table over 1 / freedom."""
-    inverse, quantiles = _quantile_table(confidence)
+    inverse, quantiles = _build_quantile_table(confidence)
     t: Float64 = np.interp(1 / np.maximum(freedom, 1.0), inverse, quantiles)
     return t
 
 
 @lru_cache(maxsize=1)
-def _quantile_table(confidence: float) -> tuple[Float64, Float64]:
+def _build_quantile_table(confidence: float) -> tuple[Float64, Float64]:
     inverse = np.linspace(1e-4, 1, 2000)
     low, high = np.zeros(len(inverse)), np.full(len(inverse), 20.0)
     for _ in range(50):

@@ -78,7 +78,7 @@ class DeviceUtilization(msgspec.Struct, frozen=True):
 @stored
 def utilizations(trace: Trace) -> tuple[DeviceUtilization, ...]:
     """Compute the utilization of each device with work."""
-    return tuple(_of_device(trace, device) for device in devices(trace))
+    return tuple(_measure_device(trace, device) for device in devices(trace))
 
 
 def complete_steps_window(spans: Steps) -> tuple[int, int]:
@@ -87,7 +87,7 @@ def complete_steps_window(spans: Steps) -> tuple[int, int]:
     return (int(spans.starts[complete[0]]), int(spans.ends[complete[-1]])) if len(complete) else (0, 0)
 
 
-def _of_device(trace: Trace, device: DeviceInfo) -> DeviceUtilization:
+def _measure_device(trace: Trace, device: DeviceInfo) -> DeviceUtilization:
     during = typical_windows(trace)
     length = total(during)
     all_work = rows_of_kind(trace, *DEVICE_KINDS)
@@ -116,7 +116,7 @@ def _of_device(trace: Trace, device: DeviceInfo) -> DeviceUtilization:
     blocks = _mean_sm_efficiency(start, finish, trace.arg_float("blocks per SM", kernels), weight, during)
     if blocks is None:
         unknown["sm_efficiency"] = "the trace has no `blocks per SM` for these kernels"
-    occupancy = _occupancy(trace.arg_float("est. achieved occupancy %", kernels), weight)
+    occupancy = _average_occupancy(trace.arg_float("est. achieved occupancy %", kernels), weight)
     if occupancy is None:
         unknown["achieved_occupancy"] = "the trace has no `est. achieved occupancy %` for these kernels"
     cores = core_time(trace, deduplicate_executions(trace, kernels))
@@ -164,7 +164,7 @@ def sm_efficiency_curve(start: Int64, end: Int64, blocks: Float64) -> tuple[Int6
     return times[order], np.where(running > 0, np.clip(np.cumsum(change), 0, 1), 0.0)
 
 
-def _occupancy(percent: Float64, weight: Int64) -> float | None:
+def _average_occupancy(percent: Float64, weight: Int64) -> float | None:
     counted = (percent >= 0) & (weight > 0)
     if not counted.any():
         return None

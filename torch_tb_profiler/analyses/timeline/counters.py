@@ -63,7 +63,7 @@ class CounterSeries(msgspec.Struct, frozen=True):
 @derived
 def all_series(trace: Trace) -> tuple[CounterSeries, ...]:
     """Return all counters: those of each device, of the allocator, and of the file."""
-    return (*_device_series(trace), *_memory_series(trace), *_file_series(trace))
+    return (*_build_device_series(trace), *_build_memory_series(trace), *_build_file_series(trace))
 
 
 @derived
@@ -77,7 +77,7 @@ def counter_id(trace: Trace, index: int) -> int:
     return first_counter(trace) + index
 
 
-def _device_series(trace: Trace) -> list[CounterSeries]:
+def _build_device_series(trace: Trace) -> list[CounterSeries]:
     kernels = rows_of_kind(trace, Kind.KERNEL)
     owner = device_ids(trace)[kernels]
     blocks = trace.arg_float("blocks per SM", kernels)
@@ -140,7 +140,7 @@ def _device_of_counters(trace: Trace, row: int) -> int | None:
     return int(match[1]) if match else None
 
 
-def _memory_series(trace: Trace) -> list[CounterSeries]:
+def _build_memory_series(trace: Trace) -> list[CounterSeries]:
     """Return allocated and reserved bytes per device, from the `[memory]` instants."""
     series = []
     for level in memory_levels(trace):
@@ -163,7 +163,7 @@ def _memory_series(trace: Trace) -> list[CounterSeries]:
     return series
 
 
-def _file_series(trace: Trace) -> list[CounterSeries]:
+def _build_file_series(trace: Trace) -> list[CounterSeries]:
     """Return the counters of the "C" events, one per (pid, name, id, argument)."""
     events = trace.events
     rows = np.flatnonzero((events.phase == ord("C")) & (events.start != ABSENT)).astype(np.int32)
@@ -180,18 +180,18 @@ def _file_series(trace: Trace) -> list[CounterSeries]:
         carriers = np.isin(rows, trace.args[argument].rows)
         for i in distinct_numbers(counter[carriers]):
             first = int(rows[np.flatnonzero(counter == i)[0]])
-            samples = _argument_samples(trace, rows[carriers & (counter == i)], argument)
+            samples = _read_argument_samples(trace, rows[carriers & (counter == i)], argument)
             name = int(trace.events.name[first])
             if samples is None:
                 continue
             largest = float(samples[1].max())
             metric = machine_metric(trace.strings[name], argument, largest, wrong_scale) if name >= 0 else None
             if metric is not None:
-                series += _machine_series(metric, _group_of_process(trace, first), samples)
+                series += _build_machine_series(metric, _group_of_process(trace, first), samples)
             else:
                 device = _device_of_counters(trace, first)
                 group = _group_of_process(trace, first) if device is None else _group_of_device(trace, device)
-                title = _counter_title(trace, first, argument, with_pid=group is None)
+                title = _format_counter_title(trace, first, argument, with_pid=group is None)
                 unit = "bytes" if "bytes" in title.lower() else ""
                 series.append(CounterSeries("", title, group, device, unit, *samples))
     return series
@@ -204,7 +204,7 @@ def _has_wrong_memory_scale(trace: Trace, rows: Int32) -> bool:
     return any(bool((values > MAX_MEMORY_GB).any()) for values in samples)
 
 
-def _machine_series(
+def _build_machine_series(
     metric: MachineMetric, group: int | None, samples: tuple[Int64, Float64]
 ) -> list[CounterSeries]:
     """Return the counter of a machine metric; a running total becomes the rate between samples.
@@ -219,7 +219,7 @@ def _machine_series(
     return [CounterSeries("", metric.title, group, None, metric.unit, times, values)] if len(times) else []
 
 
-def _counter_title(trace: Trace, row: int, argument: str, *, with_pid: bool) -> str:
+def _format_counter_title(trace: Trace, row: int, argument: str, *, with_pid: bool) -> str:
     """Return the title of an event's counter: its name, id, argument and process, as far as they add anything."""
     name, id = int(trace.events.name[row]), int(trace.events.id[row])
     title = trace.strings[name] if name >= 0 else "counter"
@@ -228,7 +228,7 @@ def _counter_title(trace: Trace, row: int, argument: str, *, with_pid: bool) -> 
     return title + (f", {trace.threads[trace.events.thread[row]].pid}" if with_pid else "")
 
 
-def _argument_samples(trace: Trace, rows: Int32, argument: str) -> tuple[Int64, Float64] | None:
+def _read_argument_samples(trace: Trace, rows: Int32, argument: str) -> tuple[Int64, Float64] | None:
     """Return (times, values) of an argument of these events, or None if no value is a number."""
     values = trace.arg_float(argument, rows)
     known = np.isfinite(values)

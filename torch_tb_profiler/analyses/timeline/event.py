@@ -60,12 +60,12 @@ def step_of(trace: Trace, row: int) -> str | None:
 
 def arguments_of(trace: Trace, row: int) -> dict[str, Any]:
     """Return all arguments of an event, decoded, and the hardware metrics of a kernel."""
-    arguments = _recorded_arguments(trace, row)
+    arguments = _read_arguments(trace, row)
     metrics = kernel_metric_rows(trace).get(row)
-    return arguments if metrics is None else {**_recorded_arguments(trace, metrics), **arguments}
+    return arguments if metrics is None else {**_read_arguments(trace, metrics), **arguments}
 
 
-def _recorded_arguments(trace: Trace, row: int) -> dict[str, Any]:
+def _read_arguments(trace: Trace, row: int) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     for key, column in trace.args.items():
         index = int(np.searchsorted(column.rows, row))

@@ -69,7 +69,7 @@ def _select_rows(trace: Trace, limits: ExcerptRange) -> Int32:
     long_enough = event_ends(trace) - trace.events.start >= limits.min_duration_ns
     included = inside & category & ((slices & long_enough) | instants)
     included |= inside & event_phase_mask(trace, b"C")
-    included[_matching_ends(trace, included)] = True
+    included[_match_ends(trace, included)] = True
     other = inside & ~slices & ~event_phase_mask(trace, INSTANT_PHASES + FLOW_PHASES + b"CEM")
     if limits.categories:
         other &= category
@@ -96,7 +96,7 @@ def _category_mask(trace: Trace, categories: str) -> Bool:
     return mask
 
 
-def _matching_ends(trace: Trace, included: Bool) -> Int32:
+def _match_ends(trace: Trace, included: Bool) -> Int32:
     """Return the "E" of each included "B": the event on its thread at the time it ends."""
     events = trace.events
     begins = np.flatnonzero(included & (events.phase == ord("B")))
@@ -143,7 +143,7 @@ def _write_document(trace: Trace, rows: Int32) -> Iterator[bytes]:
             yield msgspec.json.encode(key) + b":" + msgspec.json.encode(value) + b","
     yield b'\n"traceEvents":['
     for first in range(0, len(rows), EVENTS_PER_CHUNK):
-        objects = _event_objects(trace, rows[first : first + EVENTS_PER_CHUNK], texts)
+        objects = _build_event_objects(trace, rows[first : first + EVENTS_PER_CHUNK], texts)
         yield (b"\n" if first == 0 else b",\n") + b",\n".join(map(msgspec.json.encode, objects))
     yield b"\n]}\n"
 
@@ -167,7 +167,7 @@ class _JsonTexts:
         return raw
 
 
-def _event_objects(trace: Trace, rows: Int32, texts: _JsonTexts) -> list[dict[str, Any]]:
+def _build_event_objects(trace: Trace, rows: Int32, texts: _JsonTexts) -> list[dict[str, Any]]:
     events, strings = trace.events, trace.strings
     columns = (getattr(events, name)[rows].tolist() for name in ("phase", "category", "name", "thread"))
     times = (getattr(events, name)[rows].tolist() for name in ("start", "duration", "id"))

@@ -88,8 +88,10 @@ def _origin_matches(trace: Trace, query: str, regex: bool) -> Bool:
 
 def _name_matches(trace: Trace, query: str, regex: bool) -> Bool:
     name = trace.events.name
-    match: Bool = _matching_names(_name_array(trace), query, regex)[name]
-    match |= _matching_names(_short_name_array(trace), query, regex)[name] & (event_kinds(trace) == Kind.KERNEL)
+    match: Bool = _matching_names(_build_name_array(trace), query, regex)[name]
+    match |= _matching_names(_build_short_name_array(trace), query, regex)[name] & (
+        event_kinds(trace) == Kind.KERNEL
+    )
     return match
 
 
@@ -113,12 +115,12 @@ def _matching_names(names: pa.Array, query: str, regex: bool) -> Bool:
 
 
 @derived
-def _name_array(trace: Trace) -> pa.Array:
+def _build_name_array(trace: Trace) -> pa.Array:
     return build_text_array(trace.strings, "replace")
 
 
 @derived
-def _short_name_array(trace: Trace) -> pa.Array:
+def _build_short_name_array(trace: Trace) -> pa.Array:
     """Return the short names of kernels by name code, "" for all other names."""
     short = short_kernel_names(trace)
     return build_text_array([short.get(text, "") for text in trace.strings], "replace")

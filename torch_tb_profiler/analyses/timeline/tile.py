@@ -74,17 +74,17 @@ def slice_tile(trace: Trace, grid: Grid, tracks: Sequence[int], *, python: bool,
     """
     layout = lanes(trace, python)
     chosen = layout.of_tracks(tracks) if tracks else np.arange(len(layout.depth))
-    grid, boxes = _boxes_of_window(trace, grid, lanes, python, chosen)
+    grid, boxes = _select_boxes(trace, grid, lanes, python, chosen)
     track, depth = layout.track[chosen], layout.depth[chosen]
     if not python:
         frames = frames_between_operators(trace)
         chosen = frames.of_tracks(tracks) if tracks else np.arange(len(frames.depth))
-        boxes = join_lanes(boxes, _visible_parts(frames, chosen, grid))
+        boxes = join_lanes(boxes, _select_visible_parts(frames, chosen, grid))
         track, depth = np.append(track, frames.track[chosen]), np.append(depth, frames.depth[chosen])
     return _build_tile(trace, grid, boxes, track, depth, color_codes(trace, boxes.row, color))
 
 
-def _visible_parts(frames: Lanes, chosen: Int64, grid: Grid) -> Boxes:
+def _select_visible_parts(frames: Lanes, chosen: Int64, grid: Grid) -> Boxes:
     """Return the parts of Python frames that last a bucket or longer; shorter ones would hide operators."""
     boxes = clip_boxes(unmerged_boxes(frames), chosen, grid.begin, grid.end)
     return select_boxes(boxes, boxes.end - boxes.start >= grid.resolution)
@@ -93,12 +93,12 @@ def _visible_parts(frames: Lanes, chosen: Int64, grid: Grid) -> Boxes:
 def arranged_tile(trace: Trace, grid: Grid, arrange: Arrange[K], key: K) -> Tile:
     """Build a tile of all lanes that an analysis arranges, colored by depth; coarser if it would be too large."""
     layout = arrange(trace, key)
-    grid, boxes = _boxes_of_window(trace, grid, arrange, key, np.arange(len(layout.depth)))
+    grid, boxes = _select_boxes(trace, grid, arrange, key, np.arange(len(layout.depth)))
     color = np.repeat(layout.depth, np.diff(boxes.bounds))
     return _build_tile(trace, grid, boxes, layout.track, layout.depth, color)
 
 
-def _boxes_of_window(trace: Trace, grid: Grid, arrange: Arrange[K], key: K, chosen: Int64) -> tuple[Grid, Boxes]:
+def _select_boxes(trace: Trace, grid: Grid, arrange: Arrange[K], key: K, chosen: Int64) -> tuple[Grid, Boxes]:
     """Return the boxes of the chosen lanes, at most MAX_BOXES, and the grid that they fit."""
     boxes = boxes_in(pyramid(trace, arrange, key), chosen, grid.begin, grid.end, grid.resolution)
     while len(boxes.row) > MAX_BOXES:

@@ -111,21 +111,25 @@ def flow_edges(trace: Trace, row: int) -> list[FlowEdge]:
     An operator or annotation is linked to the device work launched inside it.
     """
     by_ends: dict[tuple[int, int], FlowEdge] = {}
-    for edge in [*_launch_edges(trace, row), *_backward_edges(trace, row), *_file_edges(trace, row)]:
+    for edge in [
+        *_find_launch_edges(trace, row),
+        *_find_backward_edges(trace, row),
+        *_find_file_edges(trace, row),
+    ]:
         if edge.source != edge.target:
             by_ends.setdefault((edge.source, edge.target), edge)
     start = trace.events.start
     return sorted(by_ends.values(), key=lambda edge: (start[edge.target], start[edge.source]))
 
 
-def _launch_edges(trace: Trace, row: int) -> list[FlowEdge]:
+def _find_launch_edges(trace: Trace, row: int) -> list[FlowEdge]:
     if event_kinds(trace)[row] in DEVICE_KINDS:
         launch = launch_of(trace, row)
         return [FlowEdge(LAUNCH, launch, row)] if launch != NO_CODE else []
     return [FlowEdge(LAUNCH, source, target) for source, target in launches_inside(trace, row)]
 
 
-def _backward_edges(trace: Trace, row: int) -> list[FlowEdge]:
+def _find_backward_edges(trace: Trace, row: int) -> list[FlowEdge]:
     """Link forward and backward operators by sequence number, unless the file has flows for them."""
     if has_backward_flows(trace) or event_kinds(trace)[row] != Kind.CPU_OP or "Sequence number" not in trace.args:
         return []
@@ -163,7 +167,7 @@ def flow_rows(trace: Trace) -> Int32:
     ).astype(np.int32)
 
 
-def _file_edges(trace: Trace, row: int) -> list[FlowEdge]:
+def _find_file_edges(trace: Trace, row: int) -> list[FlowEdge]:
     events, flows = trace.events, flow_rows(trace)
     begin, end = events.start[row], event_ends(trace)[row]
     near = flows[events.thread[flows] == events.thread[row]]
@@ -172,7 +176,7 @@ def _file_edges(trace: Trace, row: int) -> list[FlowEdge]:
     for flow in near.tolist():
         if bound_slice(trace, flow) != row:
             continue
-        chain = _flow_chain(trace, flow)
+        chain = _find_flow_chain(trace, flow)
         position = chain.index(flow)
         kind = _flow_kind(trace, flow)
         bound = [bound_slice(trace, member) for member in chain[max(position - 1, 0) : position + 2]]
@@ -190,7 +194,7 @@ def bound_slice(trace: Trace, flow: int) -> int:
     return slice_at(trace, int(trace.events.thread[flow]), int(trace.events.start[flow]), *wanted)
 
 
-def _flow_chain(trace: Trace, flow: int) -> list[int]:
+def _find_flow_chain(trace: Trace, flow: int) -> list[int]:
     """Return the events of one flow (same id, category and name) in order of time."""
     events, flows = trace.events, flow_rows(trace)
     same = flows[events.id[flows] == events.id[flow]]

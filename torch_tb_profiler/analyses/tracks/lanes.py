@@ -84,7 +84,7 @@ def lanes(trace: Trace, python: bool) -> Lanes:
     """Arrange all slices and instants in lanes; Python frames only if `python`."""
     if python and len(rows_of_kind(trace, Kind.PYTHON)) == 0:
         return lanes(trace, False)
-    order = _lane_order(trace, python)
+    order = _build_lane_order(trace, python)
     start, end = event_spans(trace, order.rows)
     return Lanes(order.rows, start, end, order.bounds, order.track, order.depth, order.root)
 
@@ -134,7 +134,7 @@ def _number_lanes(nesting: _Nesting, tracks: int) -> npt.NDArray[Any]:
 
 
 @stored
-def _lane_order(trace: Trace, python: bool) -> _LaneOrder:
+def _build_lane_order(trace: Trace, python: bool) -> _LaneOrder:
     """Return which slices and instants each lane holds, in order."""
     nesting = _nest(trace, python)
     lane = _number_lanes(nesting, len(tracks(trace).tracks))

@@ -41,7 +41,7 @@ def frames_between_operators(trace: Trace) -> Lanes:
     rows = rows[trace.events.start[rows] != ABSENT]
     track, visible = tracks_of(trace, rows), set(lanes(trace, False).track.tolist()) if len(rows) else set()
     found = [
-        (id, _parts_of_track(trace, id, rows[track == id]))
+        (id, _build_track_parts(trace, id, rows[track == id]))
         for id in distinct_numbers(track)
         if id in visible or tracks(trace).tracks[id].role == "main"
     ]
@@ -80,14 +80,14 @@ class _FrameParts(NamedTuple):
     depth: Int32
 
 
-def _parts_of_track(trace: Trace, track: int, frames: Int32) -> _FrameParts:
+def _build_track_parts(trace: Trace, track: int, frames: Int32) -> _FrameParts:
     ends = event_ends(trace)
     frames = frames[nesting_order(trace.events.start[frames], ends[frames])]
     _, _, fits = nest(trace.events.start[frames], ends[frames])
     frames = frames[fits]
     start, end = trace.events.start[frames], ends[frames]
     parent, _, _ = nest(start, end)
-    busy, annotations = _other_slices(trace, track)
+    busy, annotations = _find_other_slices(trace, track)
     free = subtract(merge(start, end), busy)
     edges = np.concatenate([annotations.start, annotations.end])
     whole = _outermost_inside(_split(free, edges), start, end)
@@ -116,7 +116,7 @@ class _Annotations(NamedTuple):
     depth: Int32
 
 
-def _other_slices(trace: Trace, track: int) -> tuple[Intervals, _Annotations]:
+def _find_other_slices(trace: Trace, track: int) -> tuple[Intervals, _Annotations]:
     """Return when operators and calls run on a track, and its annotations."""
     layout = lanes(trace, False)
     chosen = layout.of_tracks([track])

@@ -49,8 +49,8 @@ class BackwardLinks(msgspec.Struct, frozen=True):
 @stored
 def backward_links(trace: Trace) -> BackwardLinks:
     """Return the pairs of forward and backward operators, by flows, else by sequence numbers."""
-    by_flow = _links_by_flow(trace)
-    return by_flow if len(by_flow.forward) else _links_by_sequence_number(trace)
+    by_flow = _link_by_flow(trace)
+    return by_flow if len(by_flow.forward) else _link_by_sequence_number(trace)
 
 
 class BackwardTasks(msgspec.Struct, frozen=True):
@@ -72,13 +72,13 @@ def backward_tasks(trace: Trace) -> BackwardTasks:
     engine = rows_named(trace, lambda text: text.startswith(ENGINE_PREFIX), Kind.CPU_OP)
     accumulate = rows_named(trace, lambda text: text.endswith(ACCUMULATE_SUFFIX), Kind.CPU_OP)
     is_engine = rows_mask(trace, engine)
-    accumulate = accumulate[is_engine[accumulate] | (_engine_around(trace, accumulate, is_engine) < 0)]
-    around = _engine_around(trace, links.backward, is_engine)
+    accumulate = accumulate[is_engine[accumulate] | (_find_engine_around(trace, accumulate, is_engine) < 0)]
+    around = _find_engine_around(trace, links.backward, is_engine)
     forward = np.full(len(trace), NO_CODE, np.int32)
     linked = np.where(around >= 0, around, links.backward)
     forward[linked] = links.forward
     tasks = distinct(np.concatenate([engine, linked, accumulate]))
-    rows = np.concatenate([tasks, _outermost_by_name(trace, tasks)])
+    rows = np.concatenate([tasks, _find_outermost_by_name(trace, tasks)])
     rows = rows[np.lexsort((trace.events.start[rows], trace.events.thread[rows]))]
     accumulates = rows_mask(trace, accumulate)[rows]
     before = np.maximum.accumulate(np.where(accumulates, -1, np.arange(len(rows))))
@@ -86,16 +86,16 @@ def backward_tasks(trace: Trace) -> BackwardTasks:
     return BackwardTasks(rows, np.where(follows, forward[rows[before]], forward[rows]).astype(np.int32))
 
 
-def _outermost_by_name(trace: Trace, tasks: Int32) -> Int32:
+def _find_outermost_by_name(trace: Trace, tasks: Int32) -> Int32:
     """Return the outermost operators that are backward by name and neither are nor lie in one of `tasks`."""
     named = rows_named(trace, _BY_NAME.fullmatch, Kind.CPU_OP)
     is_task = rows_mask(trace, tasks)
     named = named[~is_task[named]]
     is_task[named] = True
-    return named[_engine_around(trace, enclosing_operators(trace)[named], is_task) < 0]
+    return named[_find_engine_around(trace, enclosing_operators(trace)[named], is_task) < 0]
 
 
-def _engine_around(trace: Trace, rows: Int32, is_engine: Bool) -> Int32:
+def _find_engine_around(trace: Trace, rows: Int32, is_engine: Bool) -> Int32:
     """Return the innermost engine operator that is, or is around, each operator, int32[k]; NO_CODE if none.
 
     is_engine  bool[n]
@@ -110,7 +110,7 @@ def _engine_around(trace: Trace, rows: Int32, is_engine: Bool) -> Int32:
     return surrounding
 
 
-def _links_by_flow(trace: Trace) -> BackwardLinks:
+def _link_by_flow(trace: Trace) -> BackwardLinks:
     events = trace.events
     codes = [code for code, text in enumerate(trace.strings) if text in BACKWARD_FLOWS]
     of_codes = [np.flatnonzero(events.category == code) for code in codes]  # a few codes, quicker than a table
@@ -123,14 +123,16 @@ def _links_by_flow(trace: Trace) -> BackwardLinks:
     position = search_sorted(events.id.take(begins), events.id.take(finishes), "left")
     paired = position < len(begins)
     paired[paired] = events.id[begins[position[paired]]] == events.id[finishes[paired]]
-    forward, backward = np.split(_operators_at(trace, np.append(begins[position[paired]], finishes[paired])), 2)
+    forward, backward = np.split(
+        _find_operators_at(trace, np.append(begins[position[paired]], finishes[paired])), 2
+    )
     both = (forward >= 0) & (backward >= 0)
     return BackwardLinks(forward[both], backward[both])
 
 
-def _operators_at(trace: Trace, flows: Int64) -> Int32:
+def _find_operators_at(trace: Trace, flows: Int64) -> Int32:
     """Return the innermost operator that begins at each flow event on its thread, int32[k]; NO_CODE if none."""
-    operators = _rows_starting_at(trace, rows_of_kind(trace, Kind.CPU_OP), trace.events.start.take(flows))
+    operators = _find_rows_starting_at(trace, rows_of_kind(trace, Kind.CPU_OP), trace.events.start.take(flows))
     count = len(operators)
     if count == 0:
         return np.full(len(flows), NO_CODE, np.int32)
@@ -146,7 +148,7 @@ def _operators_at(trace: Trace, flows: Int64) -> Int32:
     return np.where(same, operators[order[position]], NO_CODE).astype(np.int32)
 
 
-def _rows_starting_at(trace: Trace, rows: Int32, times: Int64) -> Int32:
+def _find_rows_starting_at(trace: Trace, rows: Int32, times: Int64) -> Int32:
     """Return those of `rows` that begin at one of these times, and a few others.
 
     What follows takes all of them for a sort; here each is looked up in a table by a hash of its start.
@@ -165,7 +167,7 @@ def _hash(times: Int64) -> Int64:
     return numbers.view(np.int64)
 
 
-def _links_by_sequence_number(trace: Trace) -> BackwardLinks:
+def _link_by_sequence_number(trace: Trace) -> BackwardLinks:
     sequence = trace.arg_int("Sequence number")
     forward_thread = trace.arg_int("Fwd thread id")
     operators = rows_of_kind(trace, Kind.CPU_OP)

@@ -137,16 +137,16 @@ def innermost_enclosing(
     of_rows = events.thread.take(rows)
     bounds = np.concatenate([[0], np.flatnonzero(of_rows[1:] != of_rows[:-1]) + 1, [len(rows)]])
     threads = of_rows[bounds[:-1]] if len(rows) else of_rows
-    for i, members in enumerate(_positions_by_thread(thread.take(among), threads, len(trace.threads))):
+    for i, members in enumerate(_group_positions_by_thread(thread.take(among), threads, len(trace.threads))):
         start = events.start.take(among.take(members))
         if (missing := start == ABSENT).any():
             members, start = members[~missing], start[~missing]
         times, running = running_slices(trace, tree, rows[bounds[i] : bounds[i + 1]])
         running_at[members] = running[search_sorted(times, start, "right")]
-    return _without_shorter(trace, tree, among, running_at)
+    return _drop_shorter(trace, tree, among, running_at)
 
 
-def _positions_by_thread(codes: Int32, threads: Int32, count: int) -> Iterator[Int64]:
+def _group_positions_by_thread(codes: Int32, threads: Int32, count: int) -> Iterator[Int64]:
     """Yield the positions of each of these threads in a column of codes below `count`."""
     if count < 2**15:
         codes = codes.astype(np.int16)  # compared and sorted several times faster
@@ -177,7 +177,7 @@ def running_slices(trace: Trace, tree: CallTree, rows: Int32) -> tuple[Int64, In
     return times[order], np.append(NO_CODE, running[order]).astype(np.int32)
 
 
-def _without_shorter(trace: Trace, tree: CallTree, among: Int32, running_at: Int32) -> Int32:
+def _drop_shorter(trace: Trace, tree: CallTree, among: Int32, running_at: Int32) -> Int32:
     """Replace slices that start with one of these events but lie inside it by what encloses both."""
     events, finish = trace.events, event_ends(trace)
     places = np.flatnonzero(running_at >= 0)

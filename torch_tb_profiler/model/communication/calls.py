@@ -66,7 +66,7 @@ def collective_calls(trace: Trace) -> CollectiveCalls:
     chains = _find_chains(trace, tree)
     kernels = np.flatnonzero(is_communication_kernel(trace)).astype(np.int32)
     kernels = kernels[np.argsort(trace.events.start[kernels], kind="stable")]
-    chain = _launching_chains(trace, tree, chains, kernels)
+    chain = _find_launching_chains(trace, tree, chains, kernels)
     kernels, chain, batches = _unbatch(trace, chains, kernels, chain)
     operation_chains = np.flatnonzero(_is_operation(trace, chains, chain) & ~batches)
 
@@ -105,11 +105,11 @@ class _Chains(msgspec.Struct, frozen=True):
 
 def _find_chains(trace: Trace, tree: CallTree) -> _Chains:
     rows = tree.rows
-    outer = _outermost_calls(tree, rows)
+    outer = _find_outermost_calls(tree, rows)
     sticks_out = tree.lane[outer] > 0
     outside = outer[sticks_out]
     around = innermost_enclosing(trace, tree, among=outside)
-    outer[sticks_out] = np.where(around >= 0, _outermost_calls(tree, around), outside)
+    outer[sticks_out] = np.where(around >= 0, _find_outermost_calls(tree, around), outside)
     roots = distinct(outer).astype(np.int32)
     by_row = np.full(len(trace) + 1, NO_CODE, np.int32)
     by_row[rows] = np.searchsorted(roots, outer)
@@ -128,7 +128,7 @@ def _find_chains(trace: Trace, tree: CallTree) -> _Chains:
     return _Chains(roots, by_row, named, outermost_of(moves_data[codes]))
 
 
-def _outermost_calls(tree: CallTree, rows: Int32) -> Int32:
+def _find_outermost_calls(tree: CallTree, rows: Int32) -> Int32:
     """Return int32[k]: the roots of these rows; NO_CODE for NO_CODE."""
     outer: Int32 = rows.copy()
     moves = True
@@ -139,7 +139,7 @@ def _outermost_calls(tree: CallTree, rows: Int32) -> Int32:
     return outer
 
 
-def _launching_chains(trace: Trace, tree: CallTree, chains: _Chains, kernels: Int32) -> Int32:
+def _find_launching_chains(trace: Trace, tree: CallTree, chains: _Chains, kernels: Int32) -> Int32:
     """Return int32[j]: the chain in which each kernel was launched, NO_CODE if in none."""
     links = device_links(trace)
     at = np.searchsorted(links.rows, kernels)

@@ -86,7 +86,7 @@ def collectives(trace: Trace) -> Collectives:
     sizes = message_sizes(trace, calls, kinds.collective)
     group, groups = process_groups(trace, calls, kinds.backend)
     source, target = message_peers(trace, calls, kinds.collective, [groups[code] for code in group.tolist()])
-    times = _operation_times(trace, calls, kinds.backend)
+    times = _find_operation_times(trace, calls, kinds.backend)
     first = calls.first_kernel()
     names: dict[str, int] = {}
 
@@ -132,7 +132,7 @@ class _OperationTimes(msgspec.Struct, frozen=True):
     host: Int32
 
 
-def _operation_times(trace: Trace, calls: CollectiveCalls, backend: Sequence[str | None]) -> _OperationTimes:
+def _find_operation_times(trace: Trace, calls: CollectiveCalls, backend: Sequence[str | None]) -> _OperationTimes:
     begin, finish = trace.events.start, event_ends(trace)
     first = calls.first_kernel()
     on_device = first >= 0
@@ -154,10 +154,10 @@ def _operation_times(trace: Trace, calls: CollectiveCalls, backend: Sequence[str
     timing = np.where(
         on_device, TimingSource.DEVICE, np.where(on_host, TimingSource.HOST, TimingSource.NONE)
     ).astype(np.int8)
-    return _OperationTimes(timing, _issue_times(trace, calls), start, end, parts, host)
+    return _OperationTimes(timing, _find_issue_times(trace, calls), start, end, parts, host)
 
 
-def _issue_times(trace: Trace, calls: CollectiveCalls) -> Int64:
+def _find_issue_times(trace: Trace, calls: CollectiveCalls) -> Int64:
     begin, links = trace.events.start, device_links(trace)
     launch = np.full(len(calls), NO_CODE, np.int32)
     launch[calls.owner[::-1]] = links.launch[np.searchsorted(links.rows, calls.kernels)][::-1]

@@ -103,7 +103,7 @@ def backend_from_kernel(name: str) -> str:
 def is_communication_kernel(trace: Trace) -> Bool:
     """Return bool[n]: device kernels with collective metadata, with such a name, or on a network engine."""
     communicates = rows_mask(trace, rows_named(trace, _KERNEL_NAME.search, Kind.KERNEL))
-    communicates[_slices_with_metadata(trace, Kind.KERNEL)] = True
+    communicates[_find_slices_with_metadata(trace, Kind.KERNEL)] = True
     network = (gaudi.thread_engines(trace) == gaudi.NIC) | (ascend.ascend_roles(trace) == ascend.GROUP)
     if network.any():
         kernels = rows_of_kind(trace, Kind.KERNEL)
@@ -116,7 +116,7 @@ def is_communication_call(trace: Trace) -> Bool:
     """Return bool[n]: host operators and annotations that are communication operations."""
     kinds = Kind.CPU_OP, Kind.ANNOTATION
     communicates = rows_mask(trace, rows_named(trace, _HOST_NAME.search, *kinds))
-    communicates[_slices_with_metadata(trace, *kinds)] = True
+    communicates[_find_slices_with_metadata(trace, *kinds)] = True
     return communicates
 
 
@@ -165,7 +165,7 @@ def _in_host_backend(trace: Trace, calls: Int32) -> Bool:
     return overlaps
 
 
-def _slices_with_metadata(trace: Trace, *wanted: Kind) -> Int32:
+def _find_slices_with_metadata(trace: Trace, *wanted: Kind) -> Int32:
     """Return the rows of the slices of these kinds that say which collective they are."""
     column = trace.args.get("Collective name")
     if column is None or column.kind != "text" or not column.dictionary:

@@ -112,7 +112,7 @@ def message_sizes(trace: Trace, calls: CollectiveCalls, collective: Sequence[str
         elif width is not None:
             sizes.bytes_in[i], sizes.bytes_out[i] = _valid_size(sent[i] * width), _valid_size(received[i] * width)
             if collective[i] in ALL_TO_ALL and splits[i] and sizes.bytes_in[i] != ABSENT:
-                sizes.egress_bytes[i] = _egress_bytes(str(splits[i]), own_rank[i], sent[i] * width)
+                sizes.egress_bytes[i] = _sum_egress_bytes(str(splits[i]), own_rank[i], sent[i] * width)
         sizes.dtype.append(dtype)
     return sizes
 
@@ -122,7 +122,7 @@ def _valid_size(size: int) -> int:
     return size if 0 <= size < _MAX_BYTES else int(ABSENT)
 
 
-def _egress_bytes(splits: str, own_rank: int, sent: int) -> int:
+def _sum_egress_bytes(splits: str, own_rank: int, sent: int) -> int:
     """Return the bytes that go to other ranks, by the rows that go to each; ABSENT if these aren't recorded."""
     rows = _parse_json(splits)
     if not isinstance(rows, list) or not all(type(count) is int and count >= 0 for count in rows):
@@ -147,13 +147,13 @@ class _RecordedInputs:
         if not self._dims[1] or not self._types[1]:
             return None, None
         for row in (named, recorded, call):
-            tensors = self._tensors(row) if row >= 0 else []
+            tensors = self._parse_tensors(row) if row >= 0 else []
             # The inputs of c10d's operators begin with the output.
             if tensors and (len(tensors) == 1 or row == named):
                 return tensors[0][1], sum(math.prod(shape) * width for shape, _, width in tensors)
         return None, None
 
-    def _tensors(self, row: int) -> list[tuple[list[int], str, int]]:
+    def _parse_tensors(self, row: int) -> list[tuple[list[int], str, int]]:
         """Return (shape, dtype, bytes per element) of each; lists of tensors record no types and are left out."""
         place = self._place[row]
         shapes, types = (
@@ -184,13 +184,13 @@ def process_groups(
     for i, described in enumerate(zip(*columns, sizes, backend, strict=True)):
         if described not in seen:
             name, description, ranks, size, library = described
-            group = _described_group(name, description, ranks, size if 0 < size <= MAX_RANKS else None, configured)
+            group = _parse_group(name, description, ranks, size if 0 < size <= MAX_RANKS else None, configured)
             seen[described] = codes.setdefault(group or sole_group(trace, library), len(codes))
         group_codes[i] = seen[described]
     return group_codes, list(codes)
 
 
-def _described_group(
+def _parse_group(
     name: str | None,
     description: str | None,
     ranks_text: str | None,
@@ -218,7 +218,7 @@ def message_peers(
     for i, name in enumerate(collective):
         peers = {"send": target, "recv": source}.get(name)
         if peers is not None and peers[i] == ABSENT and inputs[i] >= 0:
-            peers[i] = _peer_rank(_parse_json(texts[inputs[i]]), groups[i])
+            peers[i] = _parse_peer_rank(_parse_json(texts[inputs[i]]), groups[i])
     sends = np.array([name == "send" for name in collective], np.bool_)
     receives = np.array([name == "recv" for name in collective], np.bool_)
     return (
@@ -227,7 +227,7 @@ def message_peers(
     )
 
 
-def _peer_rank(inputs: object, group: ProcessGroup) -> int:
+def _parse_peer_rank(inputs: object, group: ProcessGroup) -> int:
     """Return the rank in the inputs of `c10d::send(tensors, group, rank in group, tag)`, else ABSENT."""
     text = inputs[2] if isinstance(inputs, list) and len(inputs) == 4 else None
     if not isinstance(text, str) or not text.isdecimal() or len(text) > 9:

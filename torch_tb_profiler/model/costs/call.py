@@ -222,13 +222,13 @@ def _read_input(
 
 def _read_tensor(shape: object, kind: str | None, strides: object) -> Tensor | None:
     width = bytes_per_element(kind) if kind else None
-    sizes = _valid_sizes(shape)
+    sizes = _parse_sizes(shape)
     if sizes is None or width is None or kind is None:
         return None
-    return Tensor(sizes, _valid_sizes(strides), kind, width)
+    return Tensor(sizes, _parse_sizes(strides), kind, width)
 
 
-def _valid_sizes(values: object) -> tuple[int, ...] | None:
+def _parse_sizes(values: object) -> tuple[int, ...] | None:
     """Return the sizes (or strides) as a tuple, or None if a tensor can't have them."""
     if not isinstance(values, list) or not all(type(value) is int and value >= 0 for value in values):
         return None

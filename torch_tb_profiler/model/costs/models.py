@@ -83,10 +83,10 @@ def built_in_cost_model(name: str) -> CostModel | None:
 
 @derived
 def _user_models(trace: Trace) -> dict[str, CostModel]:
-    return {model.name: _user_model(model) for model in trace.catalog.operator}
+    return {model.name: _build_user_model(model) for model in trace.catalog.operator}
 
 
-def _user_model(model: OperatorModel) -> CostModel:
+def _build_user_model(model: OperatorModel) -> CostModel:
     def cost(call: OperatorCall) -> Cost:
         """Evaluate both formulas; what has no formula or no value is unknown."""
         amounts: dict[str, float | None] = {}
@@ -133,7 +133,7 @@ def find_work_owners(trace: Trace, operators: Int32) -> tuple[Int32, Bool]:
     operators  int32[k]  the operator that made each launch, NO_CODE if none did; its owner is NO_CODE, too
     """
     around, families = enclosing_operators(trace), _NamedFamilies(trace)
-    owner = _innermost_modeled(operators, around, families)
+    owner = _find_innermost_modeled(operators, around, families)
     is_wrapper = rows_mask(trace, _find_wrappers(distinct(owner[owner >= 0]), around, families))
     owner = np.where((owner < 0) | is_wrapper.take(owner), operators, owner).astype(np.int32)
     modeled: Bool = (owner >= 0) & (families.of(owner) >= 0) & ~is_wrapper.take(owner)
@@ -142,14 +142,14 @@ def find_work_owners(trace: Trace, operators: Int32) -> tuple[Int32, Bool]:
 
 def enclosing_modeled_operators(trace: Trace, rows: Int32) -> Int32:
     """Return int32[k]: the innermost modeled operator that is, or is around, each operator; NO_CODE if none."""
-    return _innermost_modeled(rows, enclosing_operators(trace), _NamedFamilies(trace))
+    return _find_innermost_modeled(rows, enclosing_operators(trace), _NamedFamilies(trace))
 
 
 class _NamedFamilies:
     """The families of the operators of a trace by their names, which are looked up for some rows only."""
 
     def __init__(self, trace: Trace) -> None:
-        self._names, self._family = trace.events.name, _operator_families(trace)
+        self._names, self._family = trace.events.name, _find_operator_families(trace)
 
     def of(self, rows: Int32) -> Int32:
         """Return the family of each row, NO_CODE without a model; of a row that is NO_CODE, any."""
@@ -157,7 +157,7 @@ class _NamedFamilies:
 
 
 @derived
-def _operator_families(trace: Trace) -> Int32:
+def _find_operator_families(trace: Trace) -> Int32:
     """Return int32[strings + 1]: a number for the family of the operator of each name, NO_CODE without a model."""
     names = trace.strings
     numbers: dict[str, int] = {}
@@ -169,7 +169,7 @@ def _operator_families(trace: Trace) -> Int32:
     return family
 
 
-def _innermost_modeled(rows: Int32, around: Int32, families: _NamedFamilies) -> Int32:
+def _find_innermost_modeled(rows: Int32, around: Int32, families: _NamedFamilies) -> Int32:
     owner: Int32 = rows.copy()
     climbing = np.flatnonzero((owner >= 0) & (families.of(owner) < 0))
     while len(climbing):

@@ -55,7 +55,7 @@ def with_counters(trace: Trace, files: Sequence[DispatchCounters]) -> Trace:
     if not files:
         return trace
     health = HealthLog()
-    kernels = _kernels_by_launch(trace)
+    kernels = _find_kernels_by_launch(trace)
     names = [_normalize_name(trace.strings[code]) for code in trace.events.name[kernels].tolist()]
     args = dict(trace.args)
     for file in files:
@@ -63,7 +63,7 @@ def with_counters(trace: Trace, files: Sequence[DispatchCounters]) -> Trace:
         if len(places) == 0:
             health.add("counters_left_out", "warning", _OTHER_KERNELS)
             continue
-        health.add(COUNTER_FILES_NOTE, "info", _joined_message(len(places)))
+        health.add(COUNTER_FILES_NOTE, "info", _join_message(len(places)))
         rows = kernels[counted]
         order = np.argsort(rows)
         for name, values in file.counters.items():
@@ -74,7 +74,7 @@ def with_counters(trace: Trace, files: Sequence[DispatchCounters]) -> Trace:
     return replace(trace, args=args, health=(*trace.health, *health.notes()))
 
 
-def _joined_message(places: int) -> str:
+def _join_message(places: int) -> str:
     message = "counters of rocprofv3 in files beside the trace were joined with its kernels by their order"
     if places == 1:
         return message
@@ -84,7 +84,7 @@ def _joined_message(places: int) -> str:
     )
 
 
-def _kernels_by_launch(trace: Trace) -> Int32:
+def _find_kernels_by_launch(trace: Trace) -> Int32:
     """Return int32[k]: kernels in order of their launches; those of one launch, or without any, by their start."""
     rows, launch = device_launches(trace)
     is_kernel = np.isin(rows, rows_of_kind(trace, Kind.KERNEL))

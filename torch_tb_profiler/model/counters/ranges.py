@@ -65,11 +65,11 @@ def counter_ranges(trace: Trace) -> CounterRanges:
     if len(rows):  # Intel's metrics of kernels are no ranges
         rows = rows[name_mask(trace.strings, RANGE_CATEGORY.__eq__)[trace.events.category[rows]]]
     if not len(rows):
-        return _counted_kernels(trace)
+        return _collect_counted_kernels(trace)
     rows = _sort_by_time(trace, rows)
-    counters = _numeric_arguments(trace, rows)
-    calls = _kernel_launches(trace)
-    kernel = _first_kernels(trace, calls)
+    counters = _parse_numeric_arguments(trace, rows)
+    calls = _find_kernel_launches(trace)
+    kernel = _find_first_kernels(trace, calls)
     reason = _mismatch_reason(trace, rows, calls, kernel)
     if reason is not None:
         none = np.full(len(rows), NO_CODE, np.int32)
@@ -77,7 +77,7 @@ def counter_ranges(trace: Trace) -> CounterRanges:
     return CounterRanges(rows, calls, kernel, enclosing_operators(trace)[calls], None, counters)
 
 
-def _counted_kernels(trace: Trace) -> CounterRanges:
+def _collect_counted_kernels(trace: Trace) -> CounterRanges:
     """Return the kernels with counters of rocprofv3 as ranges."""
     keys = [key for key in sorted(trace.args) if key.startswith(COUNTER_PREFIX)]
     counters = {key.removeprefix(COUNTER_PREFIX): key for key in keys if trace.args[key].kind in ("int", "float")}
@@ -95,7 +95,7 @@ def _counted_kernels(trace: Trace) -> CounterRanges:
     return CounterRanges(rows, launch, rows, operator, None, counters, amd=True)
 
 
-def _numeric_arguments(trace: Trace, rows: Int32) -> dict[str, str]:
+def _parse_numeric_arguments(trace: Trace, rows: Int32) -> dict[str, str]:
     return {
         key: key
         for key, column in sorted(trace.args.items())
@@ -108,7 +108,7 @@ def _sort_by_time(trace: Trace, rows: Int32) -> Int32:
     return ordered
 
 
-def _kernel_launches(trace: Trace) -> Int32:
+def _find_kernel_launches(trace: Trace) -> Int32:
     """Return the calls that launch kernels, by time; of a runtime call and the driver call in it the outer one."""
     rows = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     is_launch = name_mask(trace.strings, lambda text: _LAUNCH.match(text) is not None)
@@ -121,7 +121,7 @@ def _kernel_launches(trace: Trace) -> Int32:
     return outer
 
 
-def _first_kernels(trace: Trace, calls: Int32) -> Int32:
+def _find_first_kernels(trace: Trace, calls: Int32) -> Int32:
     """Return int32[k]: the first kernel of each call, NO_CODE where none is recorded."""
     rows, launch = device_launches(trace)
     is_kernel = np.isin(rows, rows_of_kind(trace, Kind.KERNEL))

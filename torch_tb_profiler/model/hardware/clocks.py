@@ -47,8 +47,8 @@ def recorded_clocks(trace: Trace) -> dict[int, RecordedClock]:
     """Return device id -> clock of every device that worked, from the first counter that records it."""
     work = rows_of_kind(trace, *DEVICE_KINDS)
     device, clocks = device_ids(trace), {}
-    for name, row, times, mhz in _clock_counters(trace):
-        id_ = _counter_device(trace, row, name)
+    for name, row, times, mhz in _find_clock_counters(trace):
+        id_ = _find_counter_device(trace, row, name)
         on_device = work[device[work] == id_]
         if id_ is None or id_ in clocks or not len(on_device):
             continue
@@ -59,7 +59,7 @@ def recorded_clocks(trace: Trace) -> dict[int, RecordedClock]:
     return clocks
 
 
-def _clock_counters(trace: Trace) -> Iterator[tuple[str, int, Int64, Float64]]:
+def _find_clock_counters(trace: Trace) -> Iterator[tuple[str, int, Int64, Float64]]:
     """Yield (name, first row, times, MHz) of each clock counter: a name, a thread and an argument."""
     events = trace.events
     is_counter = (events.phase == ord("C")) & (events.start != ABSENT)
@@ -79,21 +79,21 @@ def _clock_counters(trace: Trace) -> Iterator[tuple[str, int, Int64, Float64]]:
             for place in np.unique(places, axis=1).T:
                 sampled = named[(places == place[:, None]).all(axis=0)]
                 scale = _MHZ_PER_UNIT[unit[1].lower()]
-                yield name, int(sampled[0]), *_positive_samples(trace, sampled, argument, scale)
+                yield name, int(sampled[0]), *_read_positive_samples(trace, sampled, argument, scale)
 
 
 def _full_name(name: str, argument: str) -> str:
     return name if argument in ("", "value", name) else f"{name} {argument}"
 
 
-def _positive_samples(trace: Trace, rows: Int32, argument: str, scale: float) -> tuple[Int64, Float64]:
+def _read_positive_samples(trace: Trace, rows: Int32, argument: str, scale: float) -> tuple[Int64, Float64]:
     values = scale * trace.arg_float(argument, rows)
     rows, values = rows[values > 0], values[values > 0]
     order = np.argsort(trace.events.start[rows], kind="stable")
     return trace.events.start[rows][order], values[order]
 
 
-def _counter_device(trace: Trace, row: int, name: str) -> int | None:
+def _find_counter_device(trace: Trace, row: int, name: str) -> int | None:
     if (device := int(device_ids(trace)[row])) != ABSENT:
         return device
     process = str(trace.threads[trace.events.thread[row]].pid)

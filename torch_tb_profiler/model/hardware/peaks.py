@@ -67,10 +67,10 @@ def find_peaks(
             names = ", ".join(entry.name for entry in (*new, *known))
             hint = f"use rates such as bf16=989.4,hbm=3352, or one of {names}"
             raise UsageError(f"there is no device {requested!r}", hint=hint)
-        return _entry_rates(chosen[0], 1.0, "chosen by name")
-    rates = _match_device(device, _candidates(device, new))
+        return _build_entry_rates(chosen[0], 1.0, "chosen by name")
+    rates = _match_device(device, _find_candidates(device, new))
     if rates.name is None:
-        rates = _match_device(device, _candidates(device, known))
+        rates = _match_device(device, _find_candidates(device, known))
     return _replace_rates(rates, _parse_rates(requested)) if requested else rates
 
 
@@ -86,7 +86,9 @@ def _match_device(device: DeviceInfo, candidates: Sequence[DeviceEntry]) -> Devi
         if entry is None:
             return _unknown_rates("it could be " + " or ".join(candidate.name for candidate in same_units))
         has_units = matched == "name" and entry.units is not None and entry.units == device.multiprocessors
-        return _entry_rates(entry, 1.0, matched + (f" and {device.multiprocessors} units" if has_units else ""))
+        return _build_entry_rates(
+            entry, 1.0, matched + (f" and {device.multiprocessors} units" if has_units else "")
+        )
     larger = [entry for entry in candidates if (entry.units or 0) > (device.multiprocessors or 0)]
     if len(larger) != 1:
         names = " or ".join(entry.name for entry in larger or candidates)
@@ -94,7 +96,7 @@ def _match_device(device: DeviceInfo, candidates: Sequence[DeviceEntry]) -> Devi
     full = larger[0]
     share = (device.multiprocessors or 0) / (full.units or 1)
     slice_ = f"{matched}: a slice of {device.multiprocessors} of its {full.units} units"
-    return _entry_rates(full, share, slice_)
+    return _build_entry_rates(full, share, slice_)
 
 
 def _unknown_device_reason(device: DeviceInfo) -> str:
@@ -109,7 +111,7 @@ def _is_named(device: DeviceInfo, entry: DeviceEntry) -> bool:
     return device.name is not None and re.search(entry.match, device.name, re.IGNORECASE) is not None
 
 
-def _candidates(device: DeviceInfo, entries: Sequence[DeviceEntry]) -> list[DeviceEntry]:
+def _find_candidates(device: DeviceInfo, entries: Sequence[DeviceEntry]) -> list[DeviceEntry]:
     """Return the entries that fit by name.
 
     AMD's drivers often report no name, or a generic one: then those that fit by units and memory.
@@ -137,7 +139,7 @@ def _has_same_memory(device: DeviceInfo, entry: DeviceEntry) -> bool:
     return abs(device.memory_bytes / 1e9 - entry.memory_gb) <= _MEMORY_TOLERANCE * entry.memory_gb
 
 
-def _entry_rates(entry: DeviceEntry, share: float, matched: str) -> DeviceRates:
+def _build_entry_rates(entry: DeviceEntry, share: float, matched: str) -> DeviceRates:
     return DeviceRates(
         name=entry.name,
         matrix={kind: float(round(1e12 * share * rate)) for kind, rate in entry.matrix.items()},

@@ -136,7 +136,7 @@ _MOVES = lazy_regex(
 def family_of_name(name: str) -> str:
     """Return the family of a kernel, by its name alone: by a part of it, or as of the operator that it equals."""
     if fused := _TRITON.match(name):
-        return _inductor_family(fused[1], fused[2])
+        return _classify_inductor_kernel(fused[1], fused[2])
     parts = parse_identifiers(name)
     text = parts.path
     if _WRAPPERS.search(parts.path):
@@ -146,7 +146,7 @@ def family_of_name(name: str) -> str:
     return found or next((family for family, pattern in _OPERATORS if pattern.fullmatch(operator)), "other")
 
 
-def _inductor_family(kind: str, operators: str) -> str:
+def _classify_inductor_kernel(kind: str, operators: str) -> str:
     """Return the family of Inductor's kernel, named after its structure and the operators that it fuses.
 
     kind  poi (pointwise), tem (template), or one of the reductions

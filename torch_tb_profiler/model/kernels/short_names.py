@@ -141,7 +141,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     for short, members in groups.items():
         if len(members) == 1:
             continue
-        for name, detail in zip(members, _details(members), strict=True):
+        for name, detail in zip(members, _find_details(members), strict=True):
             candidate, number = _fit(short, f", {detail}" if detail else " #1"), 1
             while candidate in used:
                 number += 1
@@ -156,7 +156,7 @@ def _fit(short: str, suffix: str) -> str:
     return (short if len(short) <= available else f"{short[: available - 1]}…") + suffix
 
 
-def _details(names: list[str]) -> list[str]:
+def _find_details(names: list[str]) -> list[str]:
     """Return each name's first token with a digit (`32x3`, `stage5`) that no other name has, or ""."""
     tokens = [dict.fromkeys(_TOKENS.findall(name[:4096])) for name in names]
     counts: dict[str, int] = defaultdict(int)

@@ -97,7 +97,7 @@ class MemoryRecords(msgspec.Struct, frozen=True):
 
 def has_memory(trace: Trace) -> bool:
     """Return whether any memory event has a time."""
-    return len(_placed_rows(trace, ALLOCATION_EVENT)) > 0
+    return len(_find_placed_rows(trace, ALLOCATION_EVENT)) > 0
 
 
 def is_memory_event(trace: Trace, name: str = ALLOCATION_EVENT) -> Bool:
@@ -110,28 +110,28 @@ def is_memory_event(trace: Trace, name: str = ALLOCATION_EVENT) -> Bool:
 @derived
 def memory_records(trace: Trace) -> MemoryRecords:
     """Return the allocations and releases that have a time."""
-    return _records_named(trace, ALLOCATION_EVENT)
+    return _read_records_named(trace, ALLOCATION_EVENT)
 
 
 @derived
 def memory_failures(trace: Trace) -> MemoryRecords:
     """Return the allocations that found no memory (`[OutOfMemory]`), with the totals at that time."""
-    return _records_named(trace, OUT_OF_MEMORY_EVENT)
+    return _read_records_named(trace, OUT_OF_MEMORY_EVENT)
 
 
-def _placed_rows(trace: Trace, name: str) -> Int32:
+def _find_placed_rows(trace: Trace, name: str) -> Int32:
     """Return the rows of the events of this name that have a time."""
     rows = np.flatnonzero(is_memory_event(trace, name)).astype(np.int32)
     placed: Int32 = rows[trace.events.start.take(rows) != ABSENT]
     return placed
 
 
-def _records_named(trace: Trace, name: str) -> MemoryRecords:
-    rows = _placed_rows(trace, name)
+def _read_records_named(trace: Trace, name: str) -> MemoryRecords:
+    rows = _find_placed_rows(trace, name)
     rows = rows[np.argsort(trace.events.start[rows], kind="stable")]
     kind, id = trace.arg_int("Device Type", rows), trace.arg_int("Device Id", rows)
     id[(kind == _CPU) | (id == ABSENT)] = -1
-    devices, device = _distinct_pairs(kind, id)
+    devices, device = _number_distinct_pairs(kind, id)
     size, allocated, reserved = (
         trace.arg_int(key, rows) for key in ("Bytes", "Total Allocated", "Total Reserved")
     )
@@ -140,7 +140,7 @@ def _records_named(trace: Trace, name: str) -> MemoryRecords:
     cpu = np.flatnonzero(kind == _CPU)
     allocated[cpu], reserved[cpu] = add_mapped_memory(address[cpu], size[cpu], allocated[cpu], reserved[cpu])
     return MemoryRecords(
-        devices=_memory_devices(trace, devices),
+        devices=_build_memory_devices(trace, devices),
         rows=rows,
         time=trace.events.start[rows],
         device=device,
@@ -198,7 +198,7 @@ def _is_mapping(address: Int64, size: Int64, allocated: Int64, reserved: Int64) 
     return is_mapping
 
 
-def _distinct_pairs(first: Int64, second: Int64) -> tuple[list[tuple[int, int]], Int32]:
+def _number_distinct_pairs(first: Int64, second: Int64) -> tuple[list[tuple[int, int]], Int32]:
     """Return (distinct pairs in order, code of each); after `MAX_DEVICES` the rest are one pair of ABSENT.
 
     There are few, so they are searched one after the other.
@@ -217,7 +217,7 @@ def _distinct_pairs(first: Int64, second: Int64) -> tuple[list[tuple[int, int]],
     return [pairs[i] for i in order], rank[codes]
 
 
-def _memory_devices(trace: Trace, keys: list[tuple[int, int]]) -> tuple[MemoryDevice, ...]:
+def _build_memory_devices(trace: Trace, keys: list[tuple[int, int]]) -> tuple[MemoryDevice, ...]:
     devices: list[MemoryDevice] = []
     for type_, id in keys:
         kind = _KINDS.get(type_, "unknown" if type_ == ABSENT else f"device type {type_}")
@@ -295,7 +295,7 @@ def memory_names(trace: Trace) -> tuple[Int32, list[str]]:
     for number, code in enumerate(providers, 1):
         records = np.flatnonzero(name == code)
         provider_calls, position = np.unique(calls[records], return_inverse=True)
-        outer = _enclosing_named_calls(trace, provider_calls)[position]
+        outer = _find_enclosing_named_calls(trace, provider_calls)[position]
         key[records[outer >= 0]] = number * count + trace.events.name[outer[outer >= 0]]
     is_used = np.zeros((len(providers) + 1) * count + 1, np.bool_)
     is_used[key] = True  # NO_CODE sets the last cell
@@ -308,7 +308,7 @@ def memory_names(trace: Trace) -> tuple[Int32, list[str]]:
     return codes, names
 
 
-def _enclosing_named_calls(trace: Trace, rows: Int32) -> Int32:
+def _find_enclosing_named_calls(trace: Trace, rows: Int32) -> Int32:
     """Return the innermost operator or annotation around each of these calls, other than a step."""
     parent = call_tree(trace).parent
     is_named = np.isin(event_kinds(trace), (Kind.CPU_OP, Kind.ANNOTATION))

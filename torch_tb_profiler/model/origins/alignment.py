@@ -122,7 +122,9 @@ class Aligner:
         """
         exact = [(each, _exact(len(replay))) for each in self._captures if _is_exact(each, replay, order)]
         if order == ReplayOrder.UNKNOWN:
-            exact = [(each, _by_name(each, replay, streams)) for each in self._captures if _same_bag(each, replay)]
+            exact = [
+                (each, _match_by_name(each, replay, streams)) for each in self._captures if _same_bag(each, replay)
+            ]
         if exact:
             return exact, None
         found, reasons = [], Counter[str]()
@@ -211,7 +213,7 @@ def _same_bag(capture: CaptureSequence, replay: Int32) -> bool:
     return not capture.nameless and Counter(replay.tolist()) == capture.counts
 
 
-def _by_name(capture: CaptureSequence, replay: Int32, streams: Int32) -> Match:
+def _match_by_name(capture: CaptureSequence, replay: Int32, streams: Int32) -> Match:
     """Match the n-th kernel of a name with its n-th launch, if all kernels of the name are on one stream."""
     positions: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)] * len(replay)
     for code, places in _places_by_code(capture.codes):

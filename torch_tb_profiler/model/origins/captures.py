@@ -67,11 +67,11 @@ def find_captures(trace: Trace, source: str, file_name: str = "") -> CaptureSet:
     """
     if not has_captures(trace):
         return CaptureSet()
-    pieces = _launches_by_capture(trace)
+    pieces = _group_launches_by_capture(trace)
     if not pieces:
         return CaptureSet()
     launches = np.concatenate([rows for _, rows, _ in pieces])
-    kernels, (site_codes, owners, sites) = _kernel_names(trace, launches), _launch_sites(trace, launches)
+    kernels, (site_codes, owners, sites) = _find_kernel_names(trace, launches), _find_launch_sites(trace, launches)
     match = _FILE_SIZE.search(file_name)
     file_size = int(match[1]) if match else None
     sizes = annotated_sizes(trace, np.array([begin for begin, _, _ in pieces], np.int32), _CAPTURED_SIZE)
@@ -93,7 +93,7 @@ def find_captures(trace: Trace, source: str, file_name: str = "") -> CaptureSet:
     return CaptureSet(tuple(sites), tuple(captures))
 
 
-def _launches_by_capture(trace: Trace) -> list[tuple[int, Int32, bool]]:
+def _group_launches_by_capture(trace: Trace) -> list[tuple[int, Int32, bool]]:
     """Return (row of BeginCapture, rows of its launches, whether it forked) of each capture that was ended."""
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     names = trace.events.name
@@ -130,9 +130,9 @@ def _launches_by_capture(trace: Trace) -> list[tuple[int, Int32, bool]]:
     return [(begin, np.array(rows, np.int32), bool(forks)) for begin, rows, forks in found]
 
 
-def _kernel_names(trace: Trace, launches: Int32) -> list[str | None]:
+def _find_kernel_names(trace: Trace, launches: Int32) -> list[str | None]:
     codes, texts = trace.arg_codes("kernel", launches)
-    operators = _innermost_triton_names(trace, launches)
+    operators = _find_innermost_triton_names(trace, launches)
     names: list[str | None] = []
     for code, row, operator in zip(codes.tolist(), launches.tolist(), operators, strict=True):
         call = trace.strings[int(trace.events.name[row])]
@@ -145,7 +145,7 @@ def _kernel_names(trace: Trace, launches: Int32) -> list[str | None]:
     return names
 
 
-def _innermost_triton_names(trace: Trace, launches: Int32) -> list[str | None]:
+def _find_innermost_triton_names(trace: Trace, launches: Int32) -> list[str | None]:
     """Return the name of the innermost Triton kernel's operator around each launch."""
     hashes, _ = trace.arg_codes("kernel_hash")
     around = enclosing_operators(trace)
@@ -163,7 +163,7 @@ def _number_calls(owners: Sequence[int]) -> tuple[int, ...]:
     return tuple(numbers[row] for row in owners)
 
 
-def _launch_sites(trace: Trace, launches: Int32) -> tuple[Int32, Int32, list[LaunchSite]]:
+def _find_launch_sites(trace: Trace, launches: Int32) -> tuple[Int32, Int32, list[LaunchSite]]:
     """Return (index of the site of each launch, row of the operator that owns its work, the distinct sites)."""
     operator = enclosing_operators(trace)[launches]
     place = (

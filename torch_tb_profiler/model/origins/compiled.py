@@ -131,7 +131,7 @@ def graph_calls(trace: Trace) -> list[GraphCall]:
     inside: dict[int, list[int]] = defaultdict(list)
     for row in direct[np.argsort(trace.events.start[direct], kind="stable")].tolist():
         inside[int(around[row])].append(row)
-    compile_ids, backward = _directions(trace, calls)
+    compile_ids, backward = _find_directions(trace, calls)
     result = []
     for row, compile_id, is_backward in zip(calls.tolist(), compile_ids, backward, strict=True):
         match = CALL.match(trace.strings[int(names[row])])
@@ -140,7 +140,7 @@ def graph_calls(trace: Trace) -> list[GraphCall]:
     return result
 
 
-def _directions(trace: Trace, calls: Int32) -> tuple[list[str | None], list[bool]]:
+def _find_directions(trace: Trace, calls: Int32) -> tuple[list[str | None], list[bool]]:
     """Return (compile ID, whether it runs backward) of each call.
 
     A backward call has no region around it; its function has the sequence number of the forward one.
@@ -191,7 +191,7 @@ def fitting_graphs(
     A call is explained only if there is exactly one. Records with the same code and kernels count as one.
     """
     found: dict[tuple[str, tuple[CompiledKernel, ...]], tuple[CompiledGraph, T]] = {}
-    for graph in _candidate_graphs(call, graphs):
+    for graph in _find_candidate_graphs(call, graphs):
         paired = pair(graph.kernels)
         if paired is not None:
             found.setdefault((graph.source or graph.file, graph.kernels), (graph, paired))
@@ -205,7 +205,7 @@ def _unknown_reason(fitting: int, graphs: int) -> str:
     return SEVERAL_RECORDS if fitting else OTHER_RECORD
 
 
-def _candidate_graphs(call: GraphCall, graphs: Sequence[CompiledGraph]) -> list[CompiledGraph]:
+def _find_candidate_graphs(call: GraphCall, graphs: Sequence[CompiledGraph]) -> list[CompiledGraph]:
     """Return the graphs that a call may be of, whatever their kernels are.
 
     A graph with another key than that of the call is another graph.

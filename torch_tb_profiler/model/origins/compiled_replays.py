@@ -60,9 +60,9 @@ def compiled_replays(trace: Trace) -> CompiledReplays:
     graphs, replays = trace.origin_records.graphs, graph_replays(trace)
     if not graphs or len(replays) == 0:
         return CompiledReplays(code, [])
-    for call, replay in _replaying_calls(trace, replays):
+    for call, replay in _find_replaying_calls(trace, replays):
         positions = replays.positions[replays.bounds[replay] : replays.bounds[replay + 1]]
-        names, is_kernel = _names_of_work(trace, positions)
+        names, is_kernel = _read_names_of_work(trace, positions)
         fitting = fitting_graphs(call, graphs, partial(pair_replay, names, is_kernel))
         if len(fitting) != 1:
             continue
@@ -74,7 +74,7 @@ def compiled_replays(trace: Trace) -> CompiledReplays:
     return CompiledReplays(code, list(values))
 
 
-def _replaying_calls(trace: Trace, replays: Replays) -> list[tuple[GraphCall, int]]:
+def _find_replaying_calls(trace: Trace, replays: Replays) -> list[tuple[GraphCall, int]]:
     """Return the calls of compiled graphs that launch one CUDA graph each, with the number of its replay."""
     inside: dict[int, list[int]] = defaultdict(list)
     calls = graph_calls(trace)
@@ -91,7 +91,7 @@ def _replaying_calls(trace: Trace, replays: Replays) -> list[tuple[GraphCall, in
     ]
 
 
-def _names_of_work(trace: Trace, positions: Int64) -> tuple[list[str], list[bool]]:
+def _read_names_of_work(trace: Trace, positions: Int64) -> tuple[list[str], list[bool]]:
     """Return (name, whether it is a kernel) of device work."""
     rows = device_links(trace).rows[positions]
     codes = trace.events.name[rows].tolist()

@@ -55,7 +55,7 @@ def band_cells(replay: int, capture: int, max_edits: int) -> int:
 def align_sequences(replay: Int32, capture: Int32, max_edits: int) -> Alignments | None:
     """Return how elements of a replay may stand for those of a capture; None if more than `max_edits` differ."""
     count, launches = len(replay), len(capture)
-    least, widest = _min_edits(replay, capture), _band_of(max_edits, count, launches)
+    least, widest = _count_min_edits(replay, capture), _band_of(max_edits, count, launches)
     if least > max_edits:
         return None
     band = min(max(FIRST_BAND, _band_of(least, count, launches)), widest)
@@ -69,7 +69,7 @@ def align_sequences(replay: Int32, capture: Int32, max_edits: int) -> Alignments
         band = min(4 * band, widest)
 
 
-def _min_edits(replay: Int32, capture: Int32) -> int:
+def _count_min_edits(replay: Int32, capture: Int32) -> int:
     """Return how many edits two sequences need at least, whatever their order."""
     codes, both = np.unique(np.concatenate([replay, capture]), return_inverse=True)
     counts = (np.bincount(each, minlength=len(codes)) for each in np.split(both.reshape(-1), [len(replay)]))

@@ -62,7 +62,7 @@ def may_be_packaged(trace: Trace) -> bool:
     """Return whether generated kernels ran in a trace that calls no graph compiled in its own process."""
     if any(COMPILED_CALL.match(text) for text in trace.strings):
         return False
-    return any(map(is_generated, _names_by_code(trace).values()))
+    return any(map(is_generated, _strip_names(trace).values()))
 
 
 @derived
@@ -75,14 +75,14 @@ def packaged_kernels(trace: Trace) -> PackagedKernels:
     calls: dict[str, list[CompiledKernel]] = defaultdict(list)
     for kernel in record:
         calls[kernel.name].append(kernel)
-    names = _names_by_code(trace)
+    names = _strip_names(trace)
     lacks = any(is_generated(name) and name not in calls for name in names.values())
     if lacks:
         known: dict[str, PackagedKernel] = {
             name: (None, OTHER_PACKAGE) for name in names.values() if is_generated(name)
         }
     else:
-        known = {name: _agreed_kernel(each) for name, each in calls.items()}
+        known = {name: _merge_calls(each) for name, each in calls.items()}
     index = {name: number for number, name in enumerate(known)}
     of_code = np.full(len(trace.strings) + 1, NO_CODE, np.int32)
     for code, name in names.items():
@@ -90,14 +90,14 @@ def packaged_kernels(trace: Trace) -> PackagedKernels:
     rows = rows_of_kind(trace, Kind.CPU_OP, Kind.KERNEL)
     of_event[rows] = of_code[trace.events.name[rows]]
     if not lacks:
-        for part in _calls_by_thread(trace, of_event):
+        for part in _group_calls_by_thread(trace, of_event):
             _number_calls(
                 of_event, part, np.array([index[kernel.name] for kernel in record], np.int32), len(known)
             )
     return PackagedKernels(of_event, [*known.values(), *((kernel, None) for kernel in record)])
 
 
-def _calls_by_thread(trace: Trace, of_event: Int32) -> Iterator[Int32]:
+def _group_calls_by_thread(trace: Trace, of_event: Int32) -> Iterator[Int32]:
     """Yield the rows of named operators of each thread, and of kernels that it launched, in order of calls."""
     links = device_links(trace)
     operators = rows_of_kind(trace, Kind.CPU_OP)
@@ -122,14 +122,14 @@ def _number_calls(of_event: Int32, rows: Int32, record: Int32, first: int) -> No
         of_event[rows] = np.resize(first + recorded, len(rows))
 
 
-def _names_by_code(trace: Trace) -> dict[int, str]:
+def _strip_names(trace: Trace) -> dict[int, str]:
     """Return the names of operators and kernels, without prefixes and suffixes of symbols, by their code."""
     rows = rows_of_kind(trace, Kind.CPU_OP, Kind.KERNEL)
     codes = distinct_codes(trace.events.name[rows])
     return {code: kernel_name(kernel_label(trace.strings[code])) for code in codes}
 
 
-def _agreed_kernel(calls: Sequence[CompiledKernel]) -> PackagedKernel:
+def _merge_calls(calls: Sequence[CompiledKernel]) -> PackagedKernel:
     """Return what all calls of a kernel agree on, with the reason if they differ in something."""
     first = calls[0]
     if all(each == first for each in calls):

@@ -154,9 +154,9 @@ class _Resolver:
                 for place in match.positions[kernel].tolist()
             }
             codes[kernel] = self._site_code(tuple(sorted(sites)), size_doubt, several_sizes)
-        return codes, self._calls(members), [number for number, _ in members]
+        return codes, self._find_calls(members), [number for number, _ in members]
 
-    def _calls(self, members: list[tuple[int, Match]]) -> Int64:
+    def _find_calls(self, members: list[tuple[int, Match]]) -> Int64:
         """Return the call of each kernel, NO_CODE unless all captures agree on it and all its work is there."""
         found: list[Int64] = []
         for number, match in members:
@@ -196,7 +196,7 @@ class _Resolver:
         key = sites, size_doubt, several_sizes
         if key not in self._of_sites:
             found = [self._captures.sites[site] for site in sites]
-            self._of_sites[key] = self._code(_agreed_value(found, size_doubt, several_sizes))
+            self._of_sites[key] = self._code(_merge_sites(found, size_doubt, several_sizes))
         return self._of_sites[key]
 
     def _code(self, value: ReplayedKernel) -> int:
@@ -206,7 +206,7 @@ class _Resolver:
         return self._codes[value]
 
 
-def _agreed_value(sites: Sequence[LaunchSite], size_doubt: str | None, several_sizes: bool) -> ReplayedKernel:
+def _merge_sites(sites: Sequence[LaunchSite], size_doubt: str | None, several_sizes: bool) -> ReplayedKernel:
     """Return what all launches that a kernel may stand for agree on.
 
     size_doubt          why the shapes of these captures may not be those of the replay
@@ -227,7 +227,7 @@ def _agreed_value(sites: Sequence[LaunchSite], size_doubt: str | None, several_s
         )
     operator = first.operator if all(each.operator == first.operator for each in sites) else None
     modules = first.modules if all(each.modules == first.modules for each in sites) else None
-    lines = _common_lines([each.lines for each in sites])
+    lines = _find_common_lines([each.lines for each in sites])
     shapes = first.shapes if all(each.shapes == first.shapes for each in sites) and size_doubt is None else None
     one_owner = (
         all((each.owner, each.inputs) == (first.owner, first.inputs) for each in sites) and size_doubt is None
@@ -240,7 +240,7 @@ def _agreed_value(sites: Sequence[LaunchSite], size_doubt: str | None, several_s
     return ReplayedKernel(operator, modules, lines, shapes, owner, inputs, backward, reason)
 
 
-def _common_lines(stacks: Sequence[tuple[str, ...] | None]) -> tuple[str, ...] | None:
+def _find_common_lines(stacks: Sequence[tuple[str, ...] | None]) -> tuple[str, ...] | None:
     """Return the innermost lines that all stacks share, None if they share none or one is unknown."""
     common: list[str] = []
     for lines in zip(*(stack or () for stack in stacks), strict=False):

@@ -123,10 +123,10 @@ def kernel_label(name: str) -> str:
         return COPY
     if name.startswith((FILL, _FILL_KERNEL)):
         return FILL
-    return _CLONE.sub("", _without_arguments(name)).strip()
+    return _CLONE.sub("", _strip_arguments(name)).strip()
 
 
-def _without_arguments(name: str) -> str:
+def _strip_arguments(name: str) -> str:
     """Return a demangled name without its last parenthesized list, if it ends with one."""
     if not name.endswith(")"):
         return name
@@ -140,11 +140,11 @@ def _without_arguments(name: str) -> str:
 
 def same_node_times(trace: Trace, other: Trace) -> bool:
     """Return whether two traces have the same work of graph nodes at the same times: one recording, twice."""
-    own, others = _node_work(trace), _node_work(other)
+    own, others = _find_node_work(trace), _find_node_work(other)
     return len(own) > 0 and np.array_equal(own, others)
 
 
-def _node_work(trace: Trace) -> Int64:
+def _find_node_work(trace: Trace) -> Int64:
     """Return (node, epoch ns of its start, duration) of each device event in a graph, int64[k, 3], sorted."""
     rows = device_links(trace).rows
     rows = rows[graph_nodes(trace)[rows] >= 0]
@@ -155,11 +155,11 @@ def _node_work(trace: Trace) -> Int64:
 
 def same_node_names(trace: Trace, other: Trace) -> bool:
     """Return whether two traces ran the same graphs: each node of the first has the same kernel in the other."""
-    own, others = _names_of_nodes(trace), _names_of_nodes(other)
+    own, others = _collect_names_of_nodes(trace), _collect_names_of_nodes(other)
     return bool(own) and all(others.get(node) == names for node, names in own.items())
 
 
-def _names_of_nodes(trace: Trace) -> dict[int, set[str]]:
+def _collect_names_of_nodes(trace: Trace) -> dict[int, set[str]]:
     rows = device_links(trace).rows
     rows = rows[graph_nodes(trace)[rows] >= 0]
     pairs = np.unique(np.stack([graph_nodes(trace)[rows], trace.events.name[rows]], axis=1), axis=0)

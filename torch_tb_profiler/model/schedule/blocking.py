@@ -130,9 +130,9 @@ def blocking_calls(trace: Trace) -> BlockingCalls:
     items = device_items(trace)
     edges = [
         (WaitKind.SYNC, *_sync_edges(trace, items)),
-        (WaitKind.COPY, *_copy_edges(trace, items)),
-        (WaitKind.LAUNCH, *_launch_edges(trace, items)),
-        (WaitKind.QUEUE, *_full_queue_edges(trace, items)),
+        (WaitKind.COPY, *_find_copy_edges(trace, items)),
+        (WaitKind.LAUNCH, *_find_launch_edges(trace, items)),
+        (WaitKind.QUEUE, *_find_full_queue_edges(trace, items)),
     ]
     call = np.concatenate([calls for _, calls, _ in edges]).astype(np.int32)
     source = np.concatenate([sources for _, _, sources in edges])
@@ -148,7 +148,7 @@ def _sync_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     latest_items = last_items_before(items, recorded.since)
     finish = event_ends(trace)[calls][:, None]
     of_event = np.flatnonzero(waits_for_event(trace)[calls] & (recorded.stream == ABSENT))
-    latest_items[of_event] = _awaited_events(items, latest_items[of_event], finish[of_event])
+    latest_items[of_event] = _find_awaited_events(items, latest_items[of_event], finish[of_event])
     is_source = (
         (latest_items >= 0) & (items.end[latest_items] <= finish) & (items.start[latest_items] < finish)
         if len(items)
@@ -169,7 +169,7 @@ def _sync_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     return calls[np.append(call, without_source)], np.append(latest_items[call, queue], no_source)
 
 
-def _awaited_events(items: DeviceItems, latest: Int64, finish: Int64) -> Int64:
+def _find_awaited_events(items: DeviceItems, latest: Int64, finish: Int64) -> Int64:
     """Return what calls waited for that may wait for older work than the latest items of each stream.
 
     Where none of these ended up to MAX_WAKE_NS before the call returned, it is the item of each stream that did.
@@ -195,7 +195,7 @@ def _awaited_events(items: DeviceItems, latest: Int64, finish: Int64) -> Int64:
     return awaited
 
 
-def _copy_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
+def _find_copy_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     """Return (calls, sources) of copies from or to pageable memory whose call outlasts them."""
     at = np.flatnonzero((items.call >= 0) & (event_kinds(trace)[items.row] == Kind.MEMCPY))
     names = trace.events.name[items.row[at]]
@@ -207,7 +207,7 @@ def _copy_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     return items.call[at].astype(np.int64), at
 
 
-def _launch_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
+def _find_launch_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     """Return (calls, sources) of every launch if the process ran with blocking launches, else nothing.
 
     Launches block if most of the long kernels end with their call.
@@ -223,7 +223,7 @@ def _launch_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     return items.call[at].astype(np.int64), at
 
 
-def _full_queue_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
+def _find_full_queue_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     """Return (calls, sources) of the launches that wait for room in the queue of their stream."""
     calls, sources = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for queue in range(items.queues):
@@ -253,12 +253,12 @@ def _queue_edges(trace: Trace, items: DeviceItems, low: int, high: int) -> tuple
     blocked &= (call_end - starts[running] <= _RETURN_TOLERANCE_NS) & (starts[running] > call_start)
     calls, sources = items.call[at[blocked]], low + running[blocked] - 1
     if blocked.sum() >= _MIN_BLOCKED_LAUNCHES and len(at) == high - low:
-        behind_half, source = _half_full_edges(queued, running, blocked)
+        behind_half, source = _find_half_full_edges(queued, running, blocked)
         calls, sources = np.append(calls, items.call[at[behind_half]]), np.append(sources, low + source)
     return calls.astype(np.int64), sources.astype(np.int64)
 
 
-def _half_full_edges(queued: Int64, running: Int64, blocked: Bool) -> tuple[Int64, Int64]:
+def _find_half_full_edges(queued: Int64, running: Int64, blocked: Bool) -> tuple[Int64, Int64]:
     """Return (launches behind more than half a capacity, the item whose end makes room for each), as positions."""
     place = np.arange(len(queued))
     capacity = int(median((place - running)[blocked]))

@@ -122,7 +122,9 @@ def device_items(trace: Trace) -> DeviceItems:
     previous_end[1:] = np.where(is_first[1:], NEVER, end[:-1])
     durations = call_end - call_start[linked]
     typical = (
-        int(np.clip(_typical_duration(durations), *_TYPICAL_CALL_NS)) if linked.any() else _TYPICAL_CALL_NS[0]
+        int(np.clip(_estimate_typical_duration(durations), *_TYPICAL_CALL_NS))
+        if linked.any()
+        else _TYPICAL_CALL_NS[0]
     )
     submit_time = np.full(len(rows), ABSENT)
     submit = np.minimum(call_end, begin[linked])
@@ -148,7 +150,7 @@ def device_items(trace: Trace) -> DeviceItems:
     )
 
 
-def _typical_duration(durations: Int64) -> float:
+def _estimate_typical_duration(durations: Int64) -> float:
     """Return the median duration of calls, or of the quick ones where most are slow: these wait for room."""
     if len(durations) == 0:
         return 0.0

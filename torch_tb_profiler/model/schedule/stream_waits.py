@@ -54,11 +54,11 @@ def stream_waits(trace: Trace) -> StreamWaits:
     if items.queues < 2:
         none = np.empty(0, np.int64)
         return StreamWaits(none, none, np.empty(0, np.bool_))
-    item, source = _waits_by_call(trace, items)
+    item, source = _find_waits_by_call(trace, items)
     recorded = len(item)
-    sends, data = _waits_of_communication(trace, items, item)
+    sends, data = _find_waits_of_communication(trace, items, item)
     item, source = np.append(item, sends), np.append(source, data)
-    late, cause = _waits_by_time(trace, items, item, source)
+    late, cause = _find_waits_by_time(trace, items, item, source)
     item, source = np.append(item, late), np.append(source, cause)
     inferred = np.arange(len(item)) >= recorded
     order = np.lexsort((inferred, source, item))
@@ -77,7 +77,7 @@ def has_unknown_consumers(trace: Trace) -> bool:
     return bool(is_communication_kernel(trace)[items.row].any()) and not bool(makes_stream_wait(trace).any())
 
 
-def _waits_by_call(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
+def _find_waits_by_call(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     """Return (items, sources) of the waits that calls ask for."""
     calls = np.flatnonzero(makes_stream_wait(trace))
     thread, start = trace.events.thread[calls], trace.events.start[calls]
@@ -107,7 +107,7 @@ def _waits_by_call(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     return item[waiting], last[waiting, queue]
 
 
-def _waits_of_communication(trace: Trace, items: DeviceItems, waiting: Int64) -> tuple[Int64, Int64]:
+def _find_waits_of_communication(trace: Trace, items: DeviceItems, waiting: Int64) -> tuple[Int64, Int64]:
     """Return (items, sources) of communication without a recorded wait: the last work launched before it there.
 
     `torch.distributed` makes each collective wait for the stream of its device that computes what it sends.
@@ -132,7 +132,7 @@ def _waits_of_communication(trace: Trace, items: DeviceItems, waiting: Int64) ->
     return item[fits], source[fits]
 
 
-def _waits_by_time(trace: Trace, items: DeviceItems, item: Int64, source: Int64) -> tuple[Int64, Int64]:
+def _find_waits_by_time(trace: Trace, items: DeviceItems, item: Int64, source: Int64) -> tuple[Int64, Int64]:
     """Return (items, likely sources) of late starts that launch, stream and the given waits don't explain.
 
     A source is on the same device if one there fits, otherwise on another device of the process.
@@ -145,13 +145,13 @@ def _waits_by_time(trace: Trace, items: DeviceItems, item: Int64, source: Int64)
     cause = np.full(len(late), NO_CODE, np.int64)
     for device in distinct_numbers(items.device[late]):
         here = np.flatnonzero(items.device[late] == device)
-        cause[here] = _ended_before(items, np.flatnonzero(items.device == device), late[here])
+        cause[here] = _find_ended_before(items, np.flatnonzero(items.device == device), late[here])
     unexplained = np.flatnonzero(cause < 0)
-    cause[unexplained] = _ended_before(items, np.arange(len(items)), late[unexplained])
+    cause[unexplained] = _find_ended_before(items, np.arange(len(items)), late[unexplained])
     return late[cause >= 0], cause[cause >= 0]
 
 
-def _ended_before(items: DeviceItems, candidates: Int64, late: Int64) -> Int64:
+def _find_ended_before(items: DeviceItems, candidates: Int64, late: Int64) -> Int64:
     """Return for each late item the candidate of another stream that ended right before it, or NO_CODE."""
     cause = np.full(len(late), NO_CODE, np.int64)
     ordered = candidates[np.argsort(items.end[candidates], kind="stable")]

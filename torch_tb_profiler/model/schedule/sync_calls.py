@@ -55,17 +55,17 @@ def _is_call_named(trace: Trace, pattern: re.Pattern[str]) -> Bool:
 def _calls_named(trace: Trace, pattern: re.Pattern[str]) -> Int32:
     """Return the rows of the calls whose name has this pattern."""
     has_name = name_mask(trace.strings, pattern.search, _names_of_calls(trace))
-    return rows_in_mask(trace, _placed_calls(trace), has_name)
+    return rows_in_mask(trace, _find_placed_calls(trace), has_name)
 
 
 @derived
 def _names_of_calls(trace: Trace) -> Int64:
-    """Return the codes of the names of `_placed_calls`, each once."""
-    return np.array(distinct_codes(trace.events.name.take(_placed_calls(trace))), np.int64)
+    """Return the codes of the names of `_find_placed_calls`, each once."""
+    return np.array(distinct_codes(trace.events.name.take(_find_placed_calls(trace))), np.int64)
 
 
 @derived
-def _placed_calls(trace: Trace) -> Int32:
+def _find_placed_calls(trace: Trace) -> Int32:
     """Return the rows of runtime and driver calls with a time, int32[k], whatever their phase."""
     calls = events_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     placed: Int32 = calls[trace.events.start.take(calls) != ABSENT]
@@ -91,16 +91,16 @@ def recorded_waits(trace: Trace, calls: Int64) -> RecordedWaits:
     if len(records) == 0 or len(calls) == 0:
         return RecordedWaits(np.full(len(calls), ABSENT), since)
     correlation = trace.arg_int("correlation")
-    record = _rows_with(correlation, records, correlation[calls])
+    record = _find_rows_with(correlation, records, correlation[calls])
     other, own = trace.arg_int("wait_on_stream"), trace.arg_int("stream")
     stream = np.where(other[record] != ABSENT, other[record], own[record])
     stream = np.where((record < 0) | (stream == _NO_STREAM) | (stream < 0), ABSENT, stream)
     event_id = np.where(record < 0, ABSENT, trace.arg_int("wait_on_cuda_event_record_corr_id")[record])
-    event = _rows_with(correlation, rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER), event_id)
+    event = _find_rows_with(correlation, rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER), event_id)
     return RecordedWaits(stream, np.where(event < 0, since, np.minimum(trace.events.start[event], since)))
 
 
-def _rows_with(keys: Int64, rows: Int32, wanted: Int64) -> Int64:
+def _find_rows_with(keys: Int64, rows: Int32, wanted: Int64) -> Int64:
     """Return int64[k]: the row among `rows` that has each wanted key, -1 where there is none."""
     if len(rows) == 0:
         return np.full(len(wanted), -1)

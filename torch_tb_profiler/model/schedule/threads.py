@@ -78,7 +78,7 @@ def handoffs(trace: Trace) -> HandOffs:
     tasks = trace.events.thread[backward_tasks(trace).rows]
     others = distinct_codes(np.concatenate([device_items(trace).thread, tasks])) if len(main_times) else []
     parts = [
-        _handoffs_with(trace, main, main_times, code, _roots_of_thread(trace, tree, code))
+        _find_handoffs_with(trace, main, main_times, code, _find_roots_of_thread(trace, tree, code))
         for code in others
         if code != main
     ]
@@ -89,14 +89,14 @@ def handoffs(trace: Trace) -> HandOffs:
     return HandOffs(*map(np.concatenate, columns))
 
 
-def _roots_of_thread(trace: Trace, tree: CallTree, thread: int) -> Int32:
+def _find_roots_of_thread(trace: Trace, tree: CallTree, thread: int) -> Int32:
     """Return the rows of a thread's stack that lie in no other slice."""
     rows = stack_of_thread(trace, tree, thread)
     roots: Int32 = rows[tree.depth.take(rows) == 0]
     return roots
 
 
-def _handoffs_with(trace: Trace, main: int, main_times: Int64, other: int, roots: Int32) -> HandOffs:
+def _find_handoffs_with(trace: Trace, main: int, main_times: Int64, other: int, roots: Int32) -> HandOffs:
     start, finish = event_spans(trace, roots)
     order = np.argsort(start, kind="stable")
     start, finish = start[order], finish[order]

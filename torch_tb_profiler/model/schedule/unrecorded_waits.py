@@ -55,8 +55,8 @@ def unrecorded_waits(trace: Trace) -> UnrecordedWaits:
     items, calls = device_items(trace), blocking_calls(trace)
     recorded = distinct_numbers(calls.thread[calls.has_waited & (calls.kind != WaitKind.QUEUE)])
     waiting = [code for code in distinct_codes(items.thread[items.call >= 0]) if code not in recorded]
-    launched = _launched_work(items) if waiting else None
-    found = [] if launched is None else [_waits_of_thread(trace, items, *launched, code) for code in waiting]
+    launched = _sort_launched_work(items) if waiting else None
+    found = [] if launched is None else [_find_waits_of_thread(trace, items, *launched, code) for code in waiting]
     none = np.empty(0, np.int64)
     parts = [UnrecordedWaits(none.astype(np.int32), none, none, none), *found]
     columns = zip(*map(msgspec.structs.astuple, parts), strict=True)
@@ -79,7 +79,7 @@ def has_unlinked_communication(trace: Trace) -> bool:
     return bool(2 * length[items.call < 0].sum() > length.sum())
 
 
-def _launched_work(items: DeviceItems) -> tuple[Int64, Int64]:
+def _sort_launched_work(items: DeviceItems) -> tuple[Int64, Int64]:
     """Return (int64[k] when items were launched, ascending; int64[k] which of those by then ends last)."""
     launched = np.flatnonzero(items.call >= 0)
     launched = launched[np.argsort(items.submit_time.take(launched), kind="stable")]
@@ -89,7 +89,7 @@ def _launched_work(items: DeviceItems) -> tuple[Int64, Int64]:
     return items.submit_time.take(launched), last
 
 
-def _waits_of_thread(
+def _find_waits_of_thread(
     trace: Trace, items: DeviceItems, submitted: Int64, last: Int64, thread: int
 ) -> UnrecordedWaits:
     """Return its waits, if it waits in most of the silences that begin while work isn't done."""

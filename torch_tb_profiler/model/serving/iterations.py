@@ -162,7 +162,7 @@ def _with_device_work(trace: Trace, batches: EngineBatches, source: Source) -> S
     count = len(starts)
     rows, launch = device_launches(trace)
     times, owner = trace.events.start, batches.owner
-    elsewhere = _engines_apart(trace, launch, batches)
+    elsewhere = _find_engines_apart(trace, launch, batches)
     if owner is None:
         owner = np.full(len(trace), NO_CODE, np.int32)
         launched = np.where(launch >= 0, times[np.maximum(launch, 0)], times[rows])
@@ -187,7 +187,7 @@ def _with_device_work(trace: Trace, batches: EngineBatches, source: Source) -> S
     if len(calls):
         np.maximum.at(launch_end, owner[rows][(owner[rows] >= 0) & (launch >= 0)], event_ends(trace)[calls])
     launch_end[:-1] = np.minimum(launch_end[:-1], np.maximum(starts[1:], ends[:-1]))
-    graph = _graph_flags(trace, rows, launch, owner, count)
+    graph = _find_graph_flags(trace, rows, launch, owner, count)
     inferred = phase_of_kernels(trace, mine, number, count, graph)
     known = batches.phase >= 0
     return ServingIterations(
@@ -221,7 +221,7 @@ def _with_device_work(trace: Trace, batches: EngineBatches, source: Source) -> S
     )
 
 
-def _engines_apart(trace: Trace, launch: Int32, batches: EngineBatches) -> tuple[int, ...]:
+def _find_engines_apart(trace: Trace, launch: Int32, batches: EngineBatches) -> tuple[int, ...]:
     """Return the further threads with labels that are other engines: those that launch work, as this one does."""
     launching = set(distinct_codes(trace.events.thread[launch[launch >= 0]]))
     if batches.thread not in launching:
@@ -234,7 +234,7 @@ def is_graph_launch(trace: Trace) -> Bool:
     return name_mask(trace.strings, lambda name: "graphlaunch" in name.lower())
 
 
-def _graph_flags(trace: Trace, rows: Int32, launch: Int32, owner: Int32, count: int) -> Int8:
+def _find_graph_flags(trace: Trace, rows: Int32, launch: Int32, owner: Int32, count: int) -> Int8:
     """Return whether one graph replay holds at least GRAPH_SHARE of each iteration's device events, int8[k]."""
     number = owner[rows]
     mine = number >= 0

@@ -68,11 +68,11 @@ def serving_kernels(trace: Trace) -> ServingKernels:
             found[rows] = of_name[trace.events.name[rows]]
         return found
 
-    return ServingKernels(*map(mask, _masks_of_names(trace)))
+    return ServingKernels(*map(mask, _build_masks_of_names(trace)))
 
 
 @stored
-def _masks_of_names(trace: Trace) -> tuple[Bool, Bool, Bool, Bool, Bool]:
+def _build_masks_of_names(trace: Trace) -> tuple[Bool, Bool, Bool, Bool, Bool]:
     """Return the columns of `ServingKernels` by name of a kernel: bool[strings + 1] each."""
     names = trace.events.name[rows_of_kind(trace, Kind.KERNEL)]
 

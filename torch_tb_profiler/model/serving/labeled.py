@@ -107,7 +107,7 @@ def find_labeled(trace: Trace) -> EngineBatches | None:
     order = np.lexsort((-end, start))
     rows, start, end = rows[order], start[order], end[order]
     groups = _group_twins(start, end)
-    batches = _from_groups(trace, thread, rows, groups, labels, number[trace.events.name[rows]])
+    batches = _merge_groups(trace, thread, rows, groups, labels, number[trace.events.name[rows]])
     others = tuple(threads[threads != thread].tolist())
     return batches and msgspec.structs.replace(batches, others=others)
 
@@ -120,7 +120,7 @@ def _group_twins(start: Int64, end: Int64) -> Int64:
     return groups
 
 
-def _from_groups(
+def _merge_groups(
     trace: Trace, thread: int, rows: Int32, groups: Int64, labels: list[IterationLabel], number: Int64
 ) -> EngineBatches | None:
     """Merge the labels of each group; of two that count the same thing the one with more fields decides."""
@@ -231,13 +231,13 @@ def split_recomputed(counts: Mapping[str, Int64]) -> tuple[float, Int64, Int64]:
         drafts, again = 1.0, excess
     squares = counts["decode_squares"]
     for i in np.flatnonzero(again).tolist():
-        resumed = _resumed_requests(int(requests[i]), int(tokens[i]), int(squares[i]))
+        resumed = _count_resumed_requests(int(requests[i]), int(tokens[i]), int(squares[i]))
         recomputed[i] = tokens[i] - (requests[i] - resumed)
         requests[i] -= resumed
     return drafts, recomputed, requests
 
 
-def _resumed_requests(requests: int, tokens: int, squares: int) -> int:
+def _count_resumed_requests(requests: int, tokens: int, squares: int) -> int:
     """Return the fewest resumed requests among `requests` that agree with the sums; 1 without squares."""
     if squares == ABSENT:
         return 1

@@ -66,7 +66,7 @@ def _phase(context: int | None, decode: int | None) -> Phase:
     return "mixed" if context and decode else "prefill" if context else "decode" if decode else "idle"
 
 
-def _vllm_sums(match: re.Match[str]) -> IterationLabel:
+def _parse_vllm_sums(match: re.Match[str]) -> IterationLabel:
     _, requests, tokens, kv, _, _, decodes, decode_tokens, decode_kv, squares, _ = map(int, match.groups())
     return IterationLabel(
         "vLLM",
@@ -81,7 +81,7 @@ def _vllm_sums(match: re.Match[str]) -> IterationLabel:
     )
 
 
-def _vllm(match: re.Match[str]) -> IterationLabel:
+def _parse_vllm(match: re.Match[str]) -> IterationLabel:
     requests, tokens, decodes, decode_tokens = map(int, match.groups())
     return IterationLabel(
         "vLLM",
@@ -100,7 +100,7 @@ def _vllm_requests(match: re.Match[str]) -> IterationLabel:
     return IterationLabel("vLLM", None if requests else "idle", requests=requests)
 
 
-def _sglang(match: re.Match[str]) -> IterationLabel | None:
+def _parse_sglang(match: re.Match[str]) -> IterationLabel | None:
     fields = {key: int(value) for key, value in _FIELD.findall(match[2]) if value.isdecimal()}
     mode, requests, get = match[1].upper(), fields.get("bs"), fields.get
     sums = [fields[key] for key in ("c_sk", "g_sk") if key in fields]
@@ -159,7 +159,7 @@ def _sglang(match: re.Match[str]) -> IterationLabel | None:
     return None
 
 
-def _atom(match: re.Match[str]) -> IterationLabel:
+def _parse_atom(match: re.Match[str]) -> IterationLabel:
     fields = dict(_FIELD.findall(match[2]))
 
     def number(key: str) -> int | None:
@@ -194,7 +194,7 @@ def _atom(match: re.Match[str]) -> IterationLabel:
     )
 
 
-def _tensorrt_llm(match: re.Match[str]) -> IterationLabel:
+def _parse_tensorrt_llm(match: re.Match[str]) -> IterationLabel:
     requests, decodes = int(match[1]), int(match[3])
     return IterationLabel(
         "TensorRT-LLM",
@@ -212,16 +212,16 @@ def _lmdeploy(match: re.Match[str]) -> IterationLabel:
 
 
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], IterationLabel | None]], ...] = (
-    (lazy_regex(rf"execute_{_N}_context_{_N}\({_SUMS}\)_generation_{_N}\({_SUMS}\)"), _vllm_sums),
-    (lazy_regex(rf"execute_context_{_N}\({_N}\)_generation_{_N}\({_N}\)"), _vllm),
+    (lazy_regex(rf"execute_{_N}_context_{_N}\({_SUMS}\)_generation_{_N}\({_SUMS}\)"), _parse_vllm_sums),
+    (lazy_regex(rf"execute_context_{_N}\({_N}\)_generation_{_N}\({_N}\)"), _parse_vllm),
     (lazy_regex(rf"execute_new_{_N}_cached_{_N}"), _vllm_requests),
-    (lazy_regex(r"step\[(\w{1,32})([^\]]*)\]"), _sglang),
-    (lazy_regex(r"(?:eager_)?(prefill|decode)\[(bs=.*)\]"), _atom),
+    (lazy_regex(r"step\[(\w{1,32})([^\]]*)\]"), _parse_sglang),
+    (lazy_regex(r"(?:eager_)?(prefill|decode)\[(bs=.*)\]"), _parse_atom),
     (
         lazy_regex(
             rf"\[Executor\] _forward_step(?: \d{{1,12}})?: {_N} ctx reqs,(?: {_N} ctx tokens,)? {_N} gen reqs"
         ),
-        _tensorrt_llm,
+        _parse_tensorrt_llm,
     ),
     (lazy_regex(r"forward_(?:cudagraph|eager)"), _lmdeploy),
 )

@@ -122,7 +122,7 @@ def _append(trace: Trace, records: Sequence[RequestRecord], reach: int) -> Trace
         lane = next((number for number, end in enumerate(free) if end <= each.arrival_ns), len(free))
         free[lane : lane + 1] = [_last_seen(each)]
         rows.append(first_row + len(slices))
-        parts = [(REQUEST_CATEGORY, each.name, each.arrival_ns, _last_seen(each)), *_phases(each)]
+        parts = [(REQUEST_CATEGORY, each.name, each.arrival_ns, _last_seen(each)), *_list_phases(each)]
         for category, name, start, end in parts:
             low, high = max(start, 0), min(end, reach)
             if low < high or category == REQUEST_CATEGORY:
@@ -136,7 +136,7 @@ def _append(trace: Trace, records: Sequence[RequestRecord], reach: int) -> Trace
     return add_slices(trace, slices, args)
 
 
-def _phases(request: RequestRecord) -> list[tuple[str, str, int, int]]:
+def _list_phases(request: RequestRecord) -> list[tuple[str, str, int, int]]:
     """Return (category, name, start, end) of what a request goes through, as far as it is known."""
     arrival, end = request.arrival_ns, _last_seen(request)
     scheduled = None if request.queue_ns is None else min(arrival + request.queue_ns, end)

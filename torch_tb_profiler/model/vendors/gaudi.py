@@ -170,7 +170,7 @@ def find_omissions(config: GaudiConfig) -> list[Omission]:
     """Return what a recording with this configuration will lack, the worst first."""
     if config.card is False:
         lost = "Won't record any work of the card: HwTrace is off. Turn it on: `hl-prof-config --hw-trace on`."
-        return [Omission(lost, True), *_host_omissions(config)]
+        return [Omission(lost, True), *_find_host_omissions(config)]
     found = []
     if not config.parsed:
         lost = (
@@ -195,10 +195,10 @@ def find_omissions(config: GaudiConfig) -> list[Omission]:
             "`hl-prof-config --use-template profile_api_with_nics`."
         )
         found.append(Omission(lost, False))
-    return [*found, *_host_omissions(config)]
+    return [*found, *_find_host_omissions(config)]
 
 
-def _host_omissions(config: GaudiConfig) -> list[Omission]:
+def _find_host_omissions(config: GaudiConfig) -> list[Omission]:
     if config.host is not False:
         return []
     lost = "Won't record Synapse's calls on the host: HostProfiler is off. Turn it on: `hl-prof-config --host on`."
@@ -210,10 +210,10 @@ def contradictions(trace: Trace, config: GaudiConfig) -> list[str]:
 
     Either shows that another configuration was in use: the one of HABANA_PROF_CONFIG, or of ~/.habana.
     """
-    return list(_contradictions(trace, config))
+    return list(_find_contradictions(trace, config))
 
 
-def _contradictions(trace: Trace, config: GaudiConfig) -> Iterator[str]:
+def _find_contradictions(trace: Trace, config: GaudiConfig) -> Iterator[str]:
     seen = _recorded_engines(trace)
     other = "so another configuration was in use"
     if config.card is False and seen:

@@ -95,10 +95,10 @@ def operator_work(trace: Trace) -> OperatorWork:
     count = len(owners.calls)
     start, end = event_spans(trace, rows)
     length = end - start
-    main = _main_event(call, length, rows, _are_products(trace, rows), count)
-    signature, first = _signatures(trace, owners, main)
+    main = _find_main_event(call, length, rows, _are_products(trace, rows), count)
+    signature, first = _number_signatures(trace, owners, main)
     kernels = _event_names(trace, main[first])
-    costs = _owner_costs(trace, owners, first, kernels)
+    costs = _compute_owner_costs(trace, owners, first, kernels)
     types, reasons = _TextCodes(), _TextCodes()
     type_codes = [types.add(peak_dtype(c.type, c.unit, k)) for c, k in zip(costs, kernels, strict=True)]
     reason = np.array([reasons.add(cost.reason or "") for cost in costs], np.int32)[signature]
@@ -111,7 +111,7 @@ def operator_work(trace: Trace) -> OperatorWork:
         )
     )
     estimated = np.array([cost.estimated for cost in costs], np.bool_)[signature]
-    copied, host = _copied_bytes(trace, count, rows, call)
+    copied, host = _sum_copied_bytes(trace, count, rows, call)
     is_copy = ~np.isnan(copied) & (~owners.modeled | (flops == 0) | np.isnan(flops))
     moved, flops, needed = (
         np.where(is_copy, copied, moved),
@@ -146,7 +146,7 @@ def operator_work(trace: Trace) -> OperatorWork:
         estimated=estimated & ~is_known,
         measured=measured,
         host=host,
-        recomputed=_recomputed_calls(trace, owners),
+        recomputed=_find_recomputed_calls(trace, owners),
         signature=signature,
         reason=np.where(is_known & ~np.isnan(flops) & ~np.isnan(moved), NO_CODE, reason).astype(np.int32),
         reasons=reasons.texts,
@@ -174,7 +174,7 @@ def _are_products(trace: Trace, rows: Int32) -> Bool:
     return mask
 
 
-def _main_event(call: Int32, length: Int64, rows: Int32, is_product: Bool, count: int) -> Int32:
+def _find_main_event(call: Int32, length: Int64, rows: Int32, is_product: Bool, count: int) -> Int32:
     """Return int32[k]: the longest product of each call, else its longest device event.
 
     Its name is that of the kernel that the call ran as; a conversion of layouts may take longer than that.
@@ -192,27 +192,27 @@ def _main_event(call: Int32, length: Int64, rows: Int32, is_product: Bool, count
     return main
 
 
-def _signatures(trace: Trace, owners: WorkOwners, main: Int32) -> tuple[Int32, Int64]:
+def _number_signatures(trace: Trace, owners: WorkOwners, main: Int32) -> tuple[Int32, Int64]:
     """Return (int32[k] signature of each call, int64[s] position of the first call of each signature)."""
     names, calls = trace.events.name, owners.calls
     signature, size = np.zeros(len(calls), np.int64), min(len(calls), 1)
     for codes in (
         owners.name,
         owners.captured,
-        _input_shapes(trace, calls)[0],
+        _code_input_shapes(trace, calls)[0],
         *(trace.arg_codes(key, calls)[0] for key in INPUT_KEYS[1:]),
         names[main],
     ):
         if len(codes) == 0 or codes.min() == codes.max():
             continue  # a column that is the same for all tells none apart
         key = signature * (int(codes.max(initial=0)) + 2) + codes + 1
-        signature, size = _compact_codes(key)
+        signature, size = _compact(key)
     first = np.zeros(size, np.int64)
     first[signature[::-1]] = np.arange(len(calls))[::-1]
     return signature.astype(np.int32), first
 
 
-def _compact_codes(key: Int64) -> tuple[Int64, int]:
+def _compact(key: Int64) -> tuple[Int64, int]:
     """Return (codes without gaps, their number); `key` may be overwritten by them."""
     top = int(key.max(initial=0)) + 1
     if top > 8 * len(key) + 1024:
@@ -225,7 +225,7 @@ def _compact_codes(key: Int64) -> tuple[Int64, int]:
     return (np.cumsum(is_used) - 1)[key], int(is_used.sum())
 
 
-def _input_shapes(trace: Trace, rows: Int32) -> tuple[Int32, Sequence[str]]:
+def _code_input_shapes(trace: Trace, rows: Int32) -> tuple[Int32, Sequence[str]]:
     """Return (codes, texts) of the input shapes in either spelling of their key."""
     codes, texts = trace.arg_codes("Input Dims", rows)
     older, older_texts = trace.arg_codes("Input dims", rows)
@@ -244,7 +244,7 @@ def call_cost(trace: Trace, row: int, kernel: int) -> Cost:
 
 def input_texts(trace: Trace, rows: Int32) -> list[tuple[str | None, ...]]:
     """Return the texts of the arguments of calls that their cost depends on, in the order of `INPUT_KEYS`."""
-    columns = [_input_shapes(trace, rows), *(trace.arg_codes(key, rows) for key in INPUT_KEYS[1:])]
+    columns = [_code_input_shapes(trace, rows), *(trace.arg_codes(key, rows) for key in INPUT_KEYS[1:])]
     return list(zip(*(_texts_of(codes, texts) for codes, texts in columns), strict=True))
 
 
@@ -254,7 +254,7 @@ def _texts_of(codes: Int32, texts: Sequence[str]) -> list[str | None]:
     return [known.get(code) for code in codes.tolist()]
 
 
-def _owner_costs(trace: Trace, owners: WorkOwners, positions: Int64, kernels: Sequence[str]) -> list[Cost]:
+def _compute_owner_costs(trace: Trace, owners: WorkOwners, positions: Int64, kernels: Sequence[str]) -> list[Cost]:
     """Return the costs of the calls at these positions, whose longest kernels have these names."""
     calls, models, costs = owners.calls[positions], _KnownModels(trace), []
     for is_modeled, captured, name, kernel, texts in zip(
@@ -299,7 +299,7 @@ def _event_names(trace: Trace, rows: Int32) -> list[str]:
     return [trace.strings[code] if code >= 0 else "" for code in trace.events.name.take(rows).tolist()]
 
 
-def _copied_bytes(trace: Trace, count: int, rows: Int32, call: Int32) -> tuple[Float64, Bool]:
+def _sum_copied_bytes(trace: Trace, count: int, rows: Int32, call: Int32) -> tuple[Float64, Bool]:
     """Return (float64[k] bytes of calls that only copy, else NaN; bool[k] those that copy to or from the host)."""
     kind = event_kinds(trace).take(rows)
     copies = np.flatnonzero((kind == Kind.MEMCPY) | (kind == Kind.MEMSET))
@@ -334,7 +334,7 @@ def _replace_by_recorded(
     )
 
 
-def _recomputed_calls(trace: Trace, owners: WorkOwners) -> Bool:
+def _find_recomputed_calls(trace: Trace, owners: WorkOwners) -> Bool:
     """Return bool[k]: as `is_recomputed`; of an operator at capture nothing says so."""
     recomputed = owners.captured < 0
     recomputed[recomputed] = is_recomputed(trace, owners.calls[recomputed])

@@ -75,10 +75,10 @@ def work_owners(trace: Trace) -> WorkOwners:
     """Return the owner of every device event."""
     links = device_links(trace)
     owner, modeled = find_work_owners(trace, links.operator)
-    code, captures = _captured_calls(trace)
+    code, captures = _find_captured_calls(trace)
     replayed = replayed_kernels(trace)
     of_capture = np.flatnonzero((code >= 0) & (replayed.call >= 0))
-    owner[of_capture] = _first_rows(links.rows[of_capture], replayed.call[of_capture])
+    owner[of_capture] = _find_first_rows(links.rows[of_capture], replayed.call[of_capture])
     modeled[of_capture] = np.array([_is_modeled(trace, each) for each in captures], np.bool_)[code[of_capture]]
     calls, first, call = np.unique(owner, return_index=True, return_inverse=True)
     call = call.reshape(-1)
@@ -107,7 +107,7 @@ def work_owners(trace: Trace) -> WorkOwners:
     )
 
 
-def _captured_calls(trace: Trace) -> tuple[Int32, tuple[CapturedCall, ...]]:
+def _find_captured_calls(trace: Trace) -> tuple[Int32, tuple[CapturedCall, ...]]:
     """Return (the operator at capture that owns each of `device_links(trace).rows`, int32[k]; these operators)."""
     replayed = replayed_kernels(trace)
     numbers: dict[CapturedCall, int] = {}
@@ -118,7 +118,7 @@ def _captured_calls(trace: Trace) -> tuple[Int32, tuple[CapturedCall, ...]]:
     return of_value[replayed.code], tuple(numbers)
 
 
-def _first_rows(rows: Int32, call: Int64) -> Int32:
+def _find_first_rows(rows: Int32, call: Int64) -> Int32:
     """Return for each of `rows` int32[k] the smallest row with its call, int64[k]."""
     _, first, which = np.unique(call, return_index=True, return_inverse=True)
     smallest: Int32 = rows[first].copy()

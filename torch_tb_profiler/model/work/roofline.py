@@ -42,20 +42,20 @@ class RooflineTimes(msgspec.Struct, frozen=True):
 @derived
 def roofline_times(trace: Trace, requested: str) -> RooflineTimes:
     """Return the roofline times of all calls; `requested` and UsageError as in `find_peaks`."""
-    return _times_with(trace, device_peaks(trace, requested)) if requested else _default_times(trace)
+    return _compute_times(trace, device_peaks(trace, requested)) if requested else _default_times(trace)
 
 
 @stored
 def _default_times(trace: Trace) -> RooflineTimes:
-    return _times_with(trace, _default_peaks(trace))
+    return _compute_times(trace, _default_peaks(trace))
 
 
-def _times_with(trace: Trace, peaks: dict[int, DeviceRates]) -> RooflineTimes:
+def _compute_times(trace: Trace, peaks: dict[int, DeviceRates]) -> RooflineTimes:
     work = operator_work(trace)
     owners = work.owners
     count = len(owners.calls)
     is_owned = owners.call >= 0
-    first = _first_events(trace, owners)
+    first = _find_first_events(trace, owners)
     device_of_event = device_ids(trace).take(owners.events)
     device = device_of_event.take(first)
     is_communication = np.zeros(count, np.bool_)
@@ -72,7 +72,7 @@ def _times_with(trace: Trace, peaks: dict[int, DeviceRates]) -> RooflineTimes:
     compute = np.where(work.flops == 0, np.where(np.isnan(bandwidth), np.nan, 0.0), 1e9 * work.flops / rate)
     memory = np.where(work.host, np.nan, 1e9 * work.bytes / bandwidth)
     compute, memory = (np.where(is_communication | work.host, np.nan, times) for times in (compute, memory))
-    idle = _idle_before_events(trace, owners.events, device_of_event).take(first)
+    idle = _measure_idle_before_events(trace, owners.events, device_of_event).take(first)
     return RooflineTimes(compute, memory, np.fmax(compute, memory), device, is_communication, idle, peaks)
 
 
@@ -94,7 +94,7 @@ def _find_peaks_of_devices(trace: Trace, requested: str) -> dict[int, DeviceRate
     }
 
 
-def _first_events(trace: Trace, owners: WorkOwners) -> Int64:
+def _find_first_events(trace: Trace, owners: WorkOwners) -> Int64:
     """Return int64[k]: the position among all device events of the one of each call that begins first."""
     positions = np.flatnonzero(owners.call >= 0)
     call, start = owners.call.take(positions), trace.events.start.take(owners.events.take(positions))
@@ -104,7 +104,7 @@ def _first_events(trace: Trace, owners: WorkOwners) -> Int64:
     return first
 
 
-def _idle_before_events(trace: Trace, rows: Int32, device: Int64) -> Int64:
+def _measure_idle_before_events(trace: Trace, rows: Int32, device: Int64) -> Int64:
     """Return int64[m] ns: how long the device of each of these events had been idle when it began."""
     start, end = event_spans(trace, rows)
     idle = np.zeros(len(rows), np.int64)

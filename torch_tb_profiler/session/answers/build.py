@@ -194,7 +194,7 @@ class FileAnswers:
             return Answer(view.slug, *target.names, FileState("ready"), payload)
         id_ = file.file.id
         cacheable = view.cached and msgspec.structs.replace(params, file=None) == view.params()
-        if cacheable and (cached := self._cached(view, file)) is not None:
+        if cacheable and (cached := self._read_cached(view, file)) is not None:
             self._prepare(view, format_, id_)
             return Answer(view.slug, *target.names, self._files.state(id_), cached)
         state, trace = self._load(view, file, request)
@@ -207,7 +207,7 @@ class FileAnswers:
             self._files.cache_answer(id_, view.slug, None, built)
         return Answer(view.slug, *target.names, state, built, int(preview is not None))
 
-    def _cached(self, view: FileView[Any, Any, Any], file: MemoryFile) -> bytes | None:
+    def _read_cached(self, view: FileView[Any, Any, Any], file: MemoryFile) -> bytes | None:
         """Return the cached answer of a view without parameters but the file, or None if it must be built."""
         if file.kind != view.format or self._files.cached_summary(file.file.id) is None:
             return None

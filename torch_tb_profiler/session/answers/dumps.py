@@ -145,7 +145,7 @@ class DumpReader:
         with self._lock:
             if self._key != key:
                 self._key, self._job = key, None
-                self._readings = tuple(self._start(series) for series in _series(dumps)[:2])
+                self._readings = tuple(self._start(series) for series in _group_series(dumps)[:2])
             readings, job = self._readings, self._job
         if job is not None:
             return FileState("ready"), job
@@ -189,7 +189,7 @@ def _request(dump: DumpFile) -> DumpRequest:
     return DumpRequest(dump.rank, dump.file.path, dump.file.path, None if mtime is None else int(mtime * 1e9))
 
 
-def _series(dumps: Sequence[DumpFile]) -> list[list[DumpFile]]:
+def _group_series(dumps: Sequence[DumpFile]) -> list[list[DumpFile]]:
     """Return the dumps of each series, one per rank, the latest series first.
 
     Of two files of one rank in a series, the one without a suffix is PyTorch's own, with stacks.

@@ -158,18 +158,20 @@ class RunAnswers:
         run = self._targets.run(request.names.run)
         span = request.names.span or "1"
         if request.wait:
-            self._targets.wait_until_complete([each.file for each in self._spans(run, span)], request.timeout)
+            self._targets.wait_until_complete([each.file for each in self._find_spans(run, span)], request.timeout)
             run = self._targets.run(request.names.run)
-        spans = self._spans(run, span)
+        spans = self._find_spans(run, span)
         all_files = request.wait or isinstance(view, RunView) or len(spans) <= view.max_members
         if all_files:
             self._request_files(spans, request)
         else:
             self._targets.request(self._targets.find(request.names._replace(span=span)).file)
-        loaded_spans = self._spans(run, span)  # loaded files may lack the span, or hold several workers with it
+        loaded_spans = self._find_spans(
+            run, span
+        )  # loaded files may lack the span, or hold several workers with it
         if all_files and request.wait and len(loaded_spans) > len(spans):
             self._request_files(loaded_spans, request)
-        files = self._worker_files(run, span, all_files)
+        files = self._find_worker_files(run, span, all_files)
         joining = 0
         if view.reduction.traced:
             traced, joining = self._traced.find([each.file for each in loaded_spans], request=not request.wait)
@@ -191,7 +193,7 @@ class RunAnswers:
             return replace(answer, state=FileState("ready"), payload=cached)
         try:
             with self._comparing(len(files)):
-                members = self._members(view.reduction, span, files)
+                members = self._build_members(view.reduction, span, files)
                 if self._files.own_process and view.reduction.details is not None:
                     populate_memory(_COMPARED_BYTES * self._read_bytes)
                 reasons = [
@@ -287,7 +289,7 @@ class RunAnswers:
         ]
         return job_key((view.slug, span, params, members))
 
-    def _spans(self, run: ListedRun, name: str) -> list[Span]:
+    def _find_spans(self, run: ListedRun, name: str) -> list[Span]:
         """Return the spans of a name; NotFoundError lists the spans of the run."""
         check_has_trace(run)
         spans = self._targets.spans(run, name)
@@ -309,7 +311,7 @@ class RunAnswers:
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
             self._files.wait(span.file.id, left)
 
-    def _worker_files(self, run: ListedRun, name: str, request: bool) -> list[_WorkerFile]:
+    def _find_worker_files(self, run: ListedRun, name: str, request: bool) -> list[_WorkerFile]:
         """Return the file of a span for every worker; request the files if `request`."""
         files = []
         for worker in self._targets.workers(run):
@@ -323,20 +325,20 @@ class RunAnswers:
                 files.append(_WorkerFile(worker, span.file.id, part, self._files.state(span.file.id)))
         return files
 
-    def _members(self, reduction: Reduction[Any], span: str, files: list[_WorkerFile]) -> Members[Any]:
+    def _build_members(self, reduction: Reduction[Any], span: str, files: list[_WorkerFile]) -> Members[Any]:
         """Return the members with their results; the same object as before if nothing has changed."""
         keys = [(reduction.slug, span, file) for file in files]
         last_keys, members = self._last
         if keys != last_keys:
             known = dict(zip(last_keys, members, strict=True))
             members = Members(
-                known[key] if key in known else self._member(reduction, span, file)
+                known[key] if key in known else self._build_member(reduction, span, file)
                 for key, file in zip(keys, files, strict=True)
             )
             self._last = keys, members
         return members
 
-    def _member(self, reduction: Reduction[Any], span: str, file: _WorkerFile) -> Member[Any]:
+    def _build_member(self, reduction: Reduction[Any], span: str, file: _WorkerFile) -> Member[Any]:
         worker, state = file.worker, file.state
 
         def member(name: StateName, reason: str | None, result: object = None) -> Member[Any]:
@@ -345,7 +347,7 @@ class RunAnswers:
 
         def load_details() -> object:
             assert reduction.details is not None and file.file is not None
-            reduced = self._reduction(reduction.details, file.file, file.part, mapped=True)
+            reduced = self._load_reduction(reduction.details, file.file, file.part, mapped=True)
             if reduced is None:
                 raise _ReloadingError(file.file)
             return reduced
@@ -357,10 +359,10 @@ class RunAnswers:
             return member(state.state, state.error.message if state.error is not None else None)
         if reduction.slug in summary.unavailable:
             return member("ready", summary.unavailable[reduction.slug])
-        result = self._reduction(reduction, file.file, file.part)
+        result = self._load_reduction(reduction, file.file, file.part)
         return member("loading", None) if result is None else member("ready", None, result)
 
-    def _reduction(
+    def _load_reduction(
         self, reduction: Reduction[Any], file: FileId, part: int | None, mapped: bool = False
     ) -> object | None:
         """Return the reduction of a trace, from the cache or computed again; None while the trace is loading."""

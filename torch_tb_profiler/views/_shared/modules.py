@@ -133,7 +133,7 @@ def build_module_rows(trace: Trace, model: Modules, times: ModuleTimes, order: l
     speeds = place_speeds(trace, model.code, model.parent)
     totals = subtree_sums(device_times_by_family(trace, model), model.parent)
     rows = [
-        _row(model, times, code, outermost, largest_families(totals[code]), speed)
+        _build_row(model, times, code, outermost, largest_families(totals[code]), speed)
         for code, speed in enumerate(speeds)
     ]
     depth = [0] * len(rows)
@@ -146,7 +146,7 @@ def build_module_rows(trace: Trace, model: Modules, times: ModuleTimes, order: l
     return roots
 
 
-def _row(
+def _build_row(
     model: Modules, times: ModuleTimes, code: int, outermost: int, families: dict[str, int], speed: Speed | None
 ) -> ModuleRow:
     calls, on_host = int(times.calls[code]), bool(times.on_host[code])
@@ -188,12 +188,12 @@ def build_class_rows(trace: Trace, model: Modules, classes: Sequence[ClassTimes]
     speeds = class_speeds(trace, model.code, [each.places for each in classes])
     times = device_times_by_family(trace, model)
     return [
-        _class_row(each, largest_families(times[list(each.places)].sum(axis=0)), speed)
+        _build_class_row(each, largest_families(times[list(each.places)].sum(axis=0)), speed)
         for each, speed in zip(classes, speeds, strict=True)
     ]
 
 
-def _class_row(times: ClassTimes, families: dict[str, int], speed: Speed | None) -> ModuleClass:
+def _build_class_row(times: ClassTimes, families: dict[str, int], speed: Speed | None) -> ModuleClass:
     return ModuleClass(
         name=times.name,
         modules=times.modules,

@@ -72,13 +72,13 @@ def serving_facts(trace: Trace) -> ServingFacts | None:
     if found is None or times is None or rates is None or verdict is None:
         return None
     device = device_noun(device_kind(trace)) if devices(trace) else "CPU"
-    mean, idle = _average_iteration(trace, times, verdict.left_out)
+    mean, idle = _average_typical_iteration(trace, times, verdict.left_out)
     return ServingFacts(
         found, times, rates, phase_summaries(trace), serving_stalls(trace), verdict, device, mean, idle
     )
 
 
-def _average_iteration(trace: Trace, times: ServingTimes, left_out: Sequence[int]) -> tuple[float, float]:
+def _average_typical_iteration(trace: Trace, times: ServingTimes, left_out: Sequence[int]) -> tuple[float, float]:
     """Return (ns, share of it that is idle) of an average iteration.
 
     That is the average step of the Overview, unless some iterations are left out.
@@ -107,7 +107,7 @@ def _once_sentence(facts: ServingFacts, once: LostOnce) -> Text:
     )
     return text(
         template,
-        iterations=_iterations(once.iterations),
+        iterations=_iterations_text(once.iterations),
         device=facts.device,
         time=Phrase(format_duration(once.lost_ns), link("trace", event=None if label == NO_CODE else str(label))),
         when=CAUSE_TEXTS[cause],
@@ -115,7 +115,7 @@ def _once_sentence(facts: ServingFacts, once: LostOnce) -> Text:
     )
 
 
-def _iterations(numbers: Sequence[int]) -> Text:
+def _iterations_text(numbers: Sequence[int]) -> Text:
     """Return "iteration 20", "iterations 20 and 40", or how many there are."""
     if len(numbers) > MAX_NAMED_ITERATIONS:
         return text("{count} iterations", count=f"{len(numbers):,}")
@@ -127,7 +127,7 @@ def _rate_and_bottleneck(facts: ServingFacts) -> Text:
     verdict, idle = facts.verdict, facts.idle
     rate = _rate(facts)
     numbers = sorted({number for each in verdict.once for number in each.iterations})
-    apart: Text = text("apart from {iterations}, ", iterations=_iterations(numbers)) if numbers else ()
+    apart: Text = text("apart from {iterations}, ", iterations=_iterations_text(numbers)) if numbers else ()
     match verdict.bottleneck:
         case None:
             return text("{rate}. {reason}.", rate=rate, reason=capitalize(verdict.reason or ""))

@@ -80,7 +80,7 @@ def build_beside_ranks(
     # says what a faster network saves. What-ifs shorten the transfers that are known.
     compared = members_coverage(members).complete and is_compared(parts)
     moved = min(max(parts.transfer_ns, job_transfer(comparison)) + parts.uncompared_ns, on_path.time_ns)
-    saved = _savings_of_job(members, alone) if compared else None
+    saved = _sum_job_savings(members, alone) if compared else None
     limit = _TransferLimit(moved, parts.uncompared_ns, saved)
     targets = [_limit_target(alone, row, limit) for row in alone.targets]
     times, waits = words.times_by_part(path), verdict.reason == "absent"
@@ -124,10 +124,10 @@ def build_beside_ranks(
 
 def _split_categories(categories: Sequence[PathCategory], parts: CommunicationParts) -> list[PathCategory]:
     """Return the categories with communication split in two; they sum to the same."""
-    return [part for each in categories for part in _parts_of_category(each, parts)]
+    return [part for each in categories for part in _build_parts_of_category(each, parts)]
 
 
-def _parts_of_category(category: PathCategory, parts: CommunicationParts) -> Iterator[PathCategory]:
+def _build_parts_of_category(category: PathCategory, parts: CommunicationParts) -> Iterator[PathCategory]:
     if category.name != "communication" or not parts.waiting_ns:
         yield category
         return
@@ -138,7 +138,7 @@ def _parts_of_category(category: PathCategory, parts: CommunicationParts) -> Ite
     yield PathCategory("rank_wait", title, category.group, parts.waiting_ns, link("distributed"))
 
 
-def _savings_of_job(members: Members[RankSummary], alone: CriticalPathPayload) -> dict[int, float] | None:
+def _sum_job_savings(members: Members[RankSummary], alone: CriticalPathPayload) -> dict[int, float] | None:
     """Return the ns per step that the job saves at each percent of a what-if, None if that is unknown."""
     comparison = compare_members(members)
     percents = sorted({*alone.percents, *(result.percent for result in alone.what_if)})

@@ -69,7 +69,7 @@ MAX_GROUPS = 200
 def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
     """Build the path of the mean complete step, its steps, and the targets by their time on it."""
     graph, recorded = schedule(trace), steps(trace).recorded
-    path, targets, cut_off = _path_summary(trace), _targets(trace), is_truncated(trace.health)
+    path, targets, cut_off = _build_path_summary(trace), _build_targets(trace), is_truncated(trace.health)
     odd = odd_steps_sentence(trace)
     return CriticalPathPayload(
         headline=truncation_sentence() if cut_off else _headline(trace, path, targets),
@@ -93,13 +93,13 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
             unlinked=has_unlinked_communication(trace),
         ),
         path=path,
-        steps=_step_paths(trace),
+        steps=_build_step_paths(trace),
         steps_recorded=recorded,
         step_noun=step_noun(trace),
         odd_steps=odd,
         targets=targets,
         percents=list(REDUCTION_PERCENTS),
-        what_if=[*_unnamed_results(targets), *_requested_result(trace, params)],
+        what_if=[*_build_unnamed_results(targets), *_build_requested_result(trace, params)],
         explained=graph.explained_share,
         clock_shift_ns=graph.clock_shift_ns,
         reasons=reason_texts(_reasons(trace)),
@@ -114,12 +114,12 @@ def build_what_if(trace: Trace, params: TargetParams) -> TargetRow:
     """
     candidate = find_candidate(trace, params.target)
     count = _count_typical(trace)
-    return _target_row(trace, candidate, what_if_curves(trace, (params.target,))[0].tolist(), count)
+    return _build_target_row(trace, candidate, what_if_curves(trace, (params.target,))[0].tolist(), count)
 
 
 def build_segments(trace: Trace, params: PathSegmentsParams) -> PathSegmentsPayload:
     """Build a page of the segments of the path; raise NotFoundError if no complete step has the name."""
-    segments, number = path_segments(trace), _step_number(trace, params.step)
+    segments, number = path_segments(trace), _find_step_number(trace, params.step)
     chosen = slice(0, len(segments.row))
     if number is not None:
         chosen = slice(int((segments.step < number).sum()), int((segments.step <= number).sum()))
@@ -137,7 +137,7 @@ def build_segments(trace: Trace, params: PathSegmentsParams) -> PathSegmentsPayl
 
 def build_groups(trace: Trace, params: PathGroupsParams) -> PathGroupsPayload:
     """Build the path by place; raise NotFoundError if no complete step has the name."""
-    number = _step_number(trace, params.step)
+    number = _find_step_number(trace, params.step)
     groups = path_groups(trace, params.by, number)
     count = _count_typical(trace) if number is None else 1
     rows = [
@@ -182,7 +182,7 @@ def _headline(trace: Trace, path: PathSummary, targets: list[TargetRow]) -> Text
     )
 
 
-def _path_summary(trace: Trace) -> PathSummary:
+def _build_path_summary(trace: Trace) -> PathSummary:
     times = path_times(trace)[recorded_spans(trace).typical]
     sums, count = times.sum(axis=0).tolist(), len(times)
     categories = [
@@ -206,7 +206,7 @@ def _count_typical(trace: Trace) -> int:
     return int(recorded_spans(trace).typical.sum())
 
 
-def _step_paths(trace: Trace) -> list[StepPath]:
+def _build_step_paths(trace: Trace) -> list[StepPath]:
     """Return all complete steps, or of very many a selection: of each stretch the longest."""
     spans, rows = recorded_spans(trace), list[StepPath]()
     names = steps(trace).names
@@ -221,7 +221,7 @@ def _step_paths(trace: Trace) -> list[StepPath]:
 
 
 @stored
-def _targets(trace: Trace) -> list[TargetRow]:
+def _build_targets(trace: Trace) -> list[TargetRow]:
     """Return the targets with most time on the path, with curves for as many as are affordable.
 
     They take most of the time of an answer, and are the same whatever `what_if` asks for.
@@ -231,10 +231,10 @@ def _targets(trace: Trace) -> list[TargetRow]:
     targets = tuple(each.target for each in ordered)
     curves = dict(zip(targets, what_if_curves(trace, targets).tolist(), strict=True)) if targets else {}
     count = _count_typical(trace)
-    return [_target_row(trace, each, curves.get(each.target), count) for each in candidates]
+    return [_build_target_row(trace, each, curves.get(each.target), count) for each in candidates]
 
 
-def _target_row(trace: Trace, candidate: SpeedupCandidate, curve: list[int] | None, steps: int) -> TargetRow:
+def _build_target_row(trace: Trace, candidate: SpeedupCandidate, curve: list[int] | None, steps: int) -> TargetRow:
     """Return a row of the table, per mean step of `steps`."""
     kind, _, name = candidate.target.partition(":")
     return TargetRow(
@@ -249,7 +249,7 @@ def _target_row(trace: Trace, candidate: SpeedupCandidate, curve: list[int] | No
     )
 
 
-def _unnamed_results(targets: list[TargetRow]) -> list[WhatIfResult]:
+def _build_unnamed_results(targets: list[TargetRow]) -> list[WhatIfResult]:
     return [
         WhatIfResult(row.target, percent, time)
         for row in targets
@@ -258,7 +258,7 @@ def _unnamed_results(targets: list[TargetRow]) -> list[WhatIfResult]:
     ]
 
 
-def _requested_result(trace: Trace, params: CriticalPathParams) -> list[WhatIfResult]:
+def _build_requested_result(trace: Trace, params: CriticalPathParams) -> list[WhatIfResult]:
     """Return the result that `what_if` requests, if it does; raise UsageError if it can't be parsed."""
     if not params.what_if:
         return []
@@ -288,7 +288,7 @@ def _sum_groups(rows: list[PathGroupRow]) -> list[PathGroupRow]:
     return [total]
 
 
-def _step_number(trace: Trace, name: str) -> int | None:
+def _find_step_number(trace: Trace, name: str) -> int | None:
     """Return the number of a complete step, or None for ""; raise NotFoundError if there is none of the name."""
     complete = steps(trace).names[: recorded_spans(trace).begin.shape[1]]
     if not name:
@@ -322,7 +322,7 @@ _ONE_RANK = TraceView(
 )
 
 
-def _views_of_job() -> tuple[View, ...]:
+def _build_views_of_job() -> tuple[View, ...]:
     from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
     from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
     from torch_tb_profiler.views.critical_path.beside import build_beside_ranks
@@ -367,5 +367,5 @@ TAB = Tab(
             "critical_path/pieces", "Segments of the path", PathSegmentsParams, PathSegmentsPayload, build_segments
         ),
     ),
-    of_job=_views_of_job,
+    of_job=_build_views_of_job,
 )

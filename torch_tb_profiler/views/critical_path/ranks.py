@@ -47,9 +47,9 @@ _MIN_COPIES_SHARE = 0.02
 
 def build(members: Members[RankPath], params: JobPathParams) -> JobPathPayload:
     """Build the path of the job; raise NotFoundError if `step` has no segment of it."""
-    summaries, path = _summaries(members), _job_path(members)
+    summaries, path = _collect_summaries(members), _job_path(members)
     comparison, verdict = compare_members(summaries), judge_members(summaries).verdict
-    paths, ranks = _paths(members), _ranks(comparison, path)
+    paths, ranks = _paths(members), _build_ranks(comparison, path)
     segments = [
         segment for segment in path.segments if params.step in ("", paths[segment.member].step_names[segment.step])
     ]
@@ -74,7 +74,9 @@ def build(members: Members[RankPath], params: JobPathParams) -> JobPathPayload:
         duration_ns=duration,
         steps=path.steps,
         ranks=ranks,
-        stays=[_segment_row(comparison, paths[segment.member], segment) for segment in segments[params.rows]],
+        stays=[
+            _build_segment_row(comparison, paths[segment.member], segment) for segment in segments[params.rows]
+        ],
         total=len(segments),
         late_ranks=[comparison.sources[each].worker for each in suspect.members] if suspect else [],
         late_gain_ns=suspect.cost if suspect else None,
@@ -83,7 +85,7 @@ def build(members: Members[RankPath], params: JobPathParams) -> JobPathPayload:
 
 
 @derived
-def _summaries(members: Members[RankPath]) -> Members[RankSummary]:
+def _collect_summaries(members: Members[RankPath]) -> Members[RankSummary]:
     """Return the members with the summaries that the comparison of ranks needs."""
     return Members(
         Member(
@@ -101,16 +103,16 @@ def _summaries(members: Members[RankPath]) -> Members[RankSummary]:
 
 @derived
 def _job_path(members: Members[RankPath]) -> JobPath:
-    return job_path(compare_members(_summaries(members)), _paths(members))
+    return job_path(compare_members(_collect_summaries(members)), _paths(members))
 
 
 def _paths(members: Members[RankPath]) -> list[RankPath]:
     """Return the paths of the ranks in the order of the job's sources."""
     path_of_worker = {member.worker: member.result for member in members if member.result is not None}
-    return [path_of_worker[source.worker] for source in compare_members(_summaries(members)).sources]
+    return [path_of_worker[source.worker] for source in compare_members(_collect_summaries(members)).sources]
 
 
-def _ranks(comparison: RankComparison, path: JobPath) -> list[RankOnPath]:
+def _build_ranks(comparison: RankComparison, path: JobPath) -> list[RankOnPath]:
     count, rows = max(path.steps, 1), []
     times = path_times_by_rank(path, len(comparison.sources)).tolist()
     for source, spent in zip(comparison.sources, times, strict=True):
@@ -125,7 +127,7 @@ def _ranks(comparison: RankComparison, path: JobPath) -> list[RankOnPath]:
     return sorted(rows, key=lambda row: -row.path_ns)
 
 
-def _segment_row(comparison: RankComparison, path: RankPath, segment: PathSegment) -> JobPathSegment:
+def _build_segment_row(comparison: RankComparison, path: RankPath, segment: PathSegment) -> JobPathSegment:
     source, collective = comparison.sources[segment.member], segment.operation
     times = group_by_bottleneck(segment.times)
     return JobPathSegment(

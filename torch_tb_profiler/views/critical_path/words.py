@@ -191,7 +191,7 @@ def _speedup_effect(path: PathSummary, targets: Sequence[TargetRow], bottleneck:
     if half is None:
         return ()
     shortens = path.duration_ns - half >= MIN_CHANGE * path.duration_ns
-    condition = _AT_BEST if bottleneck != "communication" and _condition(path) else ""
+    condition = _AT_BEST if bottleneck != "communication" and _condition_text(path) else ""
     if shortens and bottleneck == "device" and path.attainable_ns is not None:
         return _attainable_effect(path, max(half, path.attainable_ns), step, condition)
     it = "them" if bottleneck == "device" else _BOTTLENECK_PARTS[bottleneck]
@@ -270,17 +270,17 @@ def host_headline(
 
     noun  what a step is, see `steps.step_noun`
     """
-    best = _best_target(path, targets)
+    best = _find_best_target(path, targets)
     if best is None or best.step_ns is None:
         return None
     return text(
         "{subject} is {share} of the critical path. Removing it would cut {step} from {now} to {then}{condition}.",
-        subject=_subject(best),
+        subject=_subject_phrase(best),
         share=format_ratio(best.path_ns / path.duration_ns),
         step=_step(recorded, noun),
         now=format_duration(path.duration_ns),
         then=_step_time(path, best.step_ns[4]),
-        condition=_condition(path),
+        condition=_condition_text(path),
     )
 
 
@@ -315,7 +315,11 @@ def explanation(
         return ()  # the headline says why
     parts: list[Text] = []
     waits = waits or _waits_for_ranks(path)
-    best = None if waits else _best_target(path, [row for row in targets if compared or not is_communication(row)])
+    best = (
+        None
+        if waits
+        else _find_best_target(path, [row for row in targets if compared or not is_communication(row)])
+    )
     if best is not None and best.step_ns:
         template = (
             "Removing the waits in {subject} would cut {step} to {then}{condition}."
@@ -323,7 +327,7 @@ def explanation(
             else "{subject} accounts for {time} of the critical path; removing it would cut {step} to "
             "{then}{condition}."
         )
-        subject = _subject(best)
+        subject = _subject_phrase(best)
         # While the allocator's calls wait, the device's work is on the path.
         saved = path.duration_ns - best.step_ns[4]
         if best.target == "allocator" and saved > 1.1 * best.path_ns:
@@ -336,7 +340,7 @@ def explanation(
             "time": format_duration(best.path_ns),
             "step": _step(recorded, noun),
             "then": _step_time(path, best.step_ns[4]),
-            "condition": "" if is_communication(best) else _condition(path),
+            "condition": "" if is_communication(best) else _condition_text(path),
         }
         parts.append(text(template, **values))
     kernels = next((row.step_ns for row in targets if row.target == "device" and row.step_ns), None)
@@ -352,11 +356,11 @@ def explanation(
                 if _copies_matter(path)
                 else "Kernels up to twice as fast (within their roofline) would save {most}{saved}."
             )
-            parts.append(text(template, **_saving(path, saved)))
+            parts.append(text(template, **_saving_texts(path, saved)))
         else:
             work = "Kernels and copies" if _copies_matter(path) else "Kernels"
             template = "{work} twice as fast would save {most}{saved}."
-            parts.append(text(template, work=work, **_saving(path, saved)))
+            parts.append(text(template, work=work, **_saving_texts(path, saved)))
     if explained < MIN_EXPLAINED_SHARE:
         parts.append(text("This is uncertain: {reason}.", reason=_unexplained_starts(explained, recorded, noun)))
     return sentences(*parts)
@@ -385,14 +389,14 @@ def _step_time(path: PathSummary, ns: float) -> str:
     return format_duration(ns, "down" if path.saves_at_most else "half")
 
 
-def _saving(path: PathSummary, ns: float) -> dict[str, str]:
+def _saving_texts(path: PathSummary, ns: float) -> dict[str, str]:
     """Return what is saved, "at most" where the step is so long only "at best"."""
     if path.saves_at_most:
         return {"most": "at most ", "saved": format_duration(ns, "up")}
     return {"most": "", "saved": format_duration(ns)}
 
 
-def _condition(path: PathSummary) -> str:
+def _condition_text(path: PathSummary) -> str:
     """Return what a replay of one rank assumes: its collectives end as long after they start as they did."""
     communicates = any(each.name in ("communication", "rank_wait") for each in path.categories)
     condition = " if communication time stays the same" if communicates else ""
@@ -403,7 +407,7 @@ def _step(recorded: bool, noun: str) -> str:
     return f"the {noun}" if recorded else "the trace"
 
 
-def _best_target(path: PathSummary, targets: Sequence[TargetRow]) -> TargetRow | None:
+def _find_best_target(path: PathSummary, targets: Sequence[TargetRow]) -> TargetRow | None:
     """Return the named target that would save most if it were gone, or None if none saves anything noticeable."""
     minimum = MIN_CHANGE * path.duration_ns
     savings = [
@@ -436,7 +440,7 @@ def _is_user_range(row: TargetRow) -> bool:
     return row.kind == "module" or (row.kind == "operator" and "::" not in row.title)
 
 
-def _subject(row: TargetRow) -> Phrase:
+def _subject_phrase(row: TargetRow) -> Phrase:
     python = "true" if row.kind == "module" else None  # a module is a Python frame, which the timeline folds
     return Phrase(
         shorten_name(row.title), None if row.event is None else link("trace", event=row.event, python=python)

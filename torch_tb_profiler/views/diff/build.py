@@ -53,15 +53,15 @@ from torch_tb_profiler.views.diff.payload import (
 def build(pair: TracePair, params: DiffParams) -> DiffPayload:
     """Build the differences of two sides."""
     comparison = compare(pair, params.min_effect)
-    sides = _side(pair.base, comparison.typical[0]), _side(pair.candidate, comparison.typical[1])
-    by_category = _waterfall("category", comparison.categories)
+    sides = _build_side(pair.base, comparison.typical[0]), _build_side(pair.candidate, comparison.typical[1])
+    by_category = _build_waterfall("category", comparison.categories)
     step = replace(
         comparison.step,
         base_ns=by_category.base_ns,
         candidate_ns=by_category.candidate_ns,
         delta_ns=by_category.delta_ns,
     )
-    short_names, phases = short_kernel_names_of_pair(pair), _phases(pair, params.min_effect)
+    short_names, phases = short_kernel_names_of_pair(pair), _build_phases(pair, params.min_effect)
     noun = _pair_noun(pair)
     root = rows.build_level(comparison.level, short_names, noun)
     return DiffPayload(
@@ -92,14 +92,14 @@ def build(pair: TracePair, params: DiffParams) -> DiffPayload:
         samples=comparison.samples,
         per_sample=comparison.per_sample,
         serving=[_phase(each) for each in phases],
-        waterfalls=[by_category, _waterfall("phase", comparison.phases)],
+        waterfalls=[by_category, _build_waterfall("phase", comparison.phases)],
         level=root,
         kernels=rows.kernel_rows(comparison.kernels, short_names, kernel_families_of_pair(pair)),
         families=rows.family_rows(comparison.families),
         work=rows.build_work(*(side.matrix for side in comparison.flops)),
         work_coverage=_share_difference(*(side.coverage for side in comparison.flops)),
-        devices=[_device(device) for device in comparison.devices],
-        memory=_memory(pair),
+        devices=[_build_device(device) for device in comparison.devices],
+        memory=_build_memory(pair),
         communication=DiffCommunication(
             comparison.communication,
             comparison.exposed,
@@ -139,7 +139,7 @@ def _headline(
     return words.headline(step, *sides, min_effect, one_run, noun)
 
 
-def _phases(pair: TracePair, min_effect: float) -> tuple[ComparedPhase, ...]:
+def _build_phases(pair: TracePair, min_effect: float) -> tuple[ComparedPhase, ...]:
     base, candidate = (
         [times.duration for trace in side if (times := serving_times(trace)) is not None]
         for side in (pair.base, pair.candidate)
@@ -157,7 +157,7 @@ def build_part(pair: TracePair, params: DiffPartParams) -> DiffLevel:
     return rows.build_level(level, short_kernel_names_of_pair(pair), _pair_noun(pair))
 
 
-def _waterfall(by: Literal["category", "phase"], parts: Sequence[StepPart]) -> DiffWaterfall:
+def _build_waterfall(by: Literal["category", "phase"], parts: Sequence[StepPart]) -> DiffWaterfall:
     bars, accumulated = [], 0
     for part in parts:
         delta = part.candidate_ns - part.base_ns
@@ -179,7 +179,7 @@ def _waterfall(by: Literal["category", "phase"], parts: Sequence[StepPart]) -> D
     return DiffWaterfall(by, base, candidate, accumulated, bars)
 
 
-def _side(recordings: Recordings, typical_ns: float) -> DiffSide:
+def _build_side(recordings: Recordings, typical_ns: float) -> DiffSide:
     first, counted = recordings[0], [counted_steps(trace) for trace in recordings]
     interval = typical_interval([of_trace.durations for of_trace in counted if len(of_trace)])
     warm_up = [
@@ -199,7 +199,7 @@ def _side(recordings: Recordings, typical_ns: float) -> DiffSide:
         mean_high_ns=interval[1] if interval else None,
         left_out=sum(of_trace.left_out for of_trace in counted),
         warm_up_ns=warm_up,
-        odd_steps=[step for trace in recordings for step in _odd_steps(trace)],
+        odd_steps=[step for trace in recordings for step in _build_odd_steps(trace)],
         steps_recorded=all(steps(trace).recorded for trace in recordings),
         outside_calls=sum(calls_outside_steps(trace) for trace in recordings),
         trace_start_ns=first.trace_start_ns,
@@ -207,7 +207,7 @@ def _side(recordings: Recordings, typical_ns: float) -> DiffSide:
     )
 
 
-def _odd_steps(trace: Trace) -> Iterator[DiffOddStep]:
+def _build_odd_steps(trace: Trace) -> Iterator[DiffOddStep]:
     """Yield the odd steps that are left out, without a first one that is warm-up."""
     counted, names = counted_steps(trace), short_kernel_names(trace)
     left_out = {steps(trace).names[number] for number in counted.odd.tolist()}
@@ -218,7 +218,7 @@ def _odd_steps(trace: Trace) -> Iterator[DiffOddStep]:
             yield DiffOddStep(each.step, each.extra_ns, f"{cause}{waits}")
 
 
-def _device(device: ComparedDevice) -> DiffDevice:
+def _build_device(device: ComparedDevice) -> DiffDevice:
     base, candidate = device.base, device.candidate
     return DiffDevice(
         base_id=base.device.id if base else None,
@@ -245,7 +245,7 @@ def _share_difference(base: float | None, candidate: float | None) -> DiffShare:
     return DiffShare(base, candidate, delta)
 
 
-def _memory(pair: TracePair) -> list[DiffMemory]:
+def _build_memory(pair: TracePair) -> list[DiffMemory]:
     """Return the peaks of each device that the first recording of either side has."""
     base, candidate = (
         {level.device.name: level for level in memory_levels(side[0])} for side in (pair.base, pair.candidate)
@@ -253,8 +253,8 @@ def _memory(pair: TracePair) -> list[DiffMemory]:
     rows_of_devices = []
     for device in dict.fromkeys([*base, *candidate]):
         old, new = base.get(device), candidate.get(device)
-        allocated = _size_difference(_allocated_peak(old), _allocated_peak(new))
-        reserved = _size_difference(_reserved_peak(old), _reserved_peak(new))
+        allocated = _build_size_difference(_allocated_peak(old), _allocated_peak(new))
+        reserved = _build_size_difference(_reserved_peak(old), _reserved_peak(new))
         rows_of_devices.append(DiffMemory(device, allocated, reserved))
     return rows_of_devices
 
@@ -267,7 +267,7 @@ def _reserved_peak(level: MemoryLevels | None) -> MemoryPeak | None:
     return None if level is None else first_peak(level.reserved)
 
 
-def _size_difference(base: MemoryPeak | None, candidate: MemoryPeak | None) -> DiffSize:
+def _build_size_difference(base: MemoryPeak | None, candidate: MemoryPeak | None) -> DiffSize:
     old, new = (None if moment is None else moment.bytes for moment in (base, candidate))
     if old is None or new is None:
         return DiffSize(old, new, None, None)

@@ -123,7 +123,9 @@ def _check_regressions(diff: DiffPayload, fail_over: float) -> Iterator[Check]:
     message = f"{describe_change(diff.step)}; allowed {format_ratio(fail_over)}"
     passed = _step_passes(diff, max_slowdown)
     yield Check(
-        f"{diff.step_noun} time", passed, message if passed is not None else f"{message} ({_uncertainty(diff)})"
+        f"{diff.step_noun} time",
+        passed,
+        message if passed is not None else f"{message} ({_uncertainty_text(diff)})",
     )
     for row in diff.level.operators:
         for name in ("host_self", "device_self"):
@@ -159,7 +161,7 @@ def _is_one_program(diff: DiffPayload) -> bool:
     return diff.one_run and max(len(diff.base.recordings), len(diff.candidate.recordings)) < 2
 
 
-def _uncertainty(diff: DiffPayload) -> str:
+def _uncertainty_text(diff: DiffPayload) -> str:
     if diff.step.low_ns is None:
         return f"at least one side has fewer than two {diff.step_noun}s, so there's no significance test"
     if _is_one_program(diff):
@@ -181,7 +183,7 @@ def _check_budget(diff: DiffPayload, budget: Budget) -> Iterator[Check]:
         exposed = diff.communication.exposed.candidate_ns
         yield _check_time("exposed communication", exposed, budget.exposed_communication, diff, "communication")
     if budget.peak_memory is not None:
-        peak = _peak_bytes(diff)
+        peak = _find_peak_bytes(diff)
         if peak is None:
             raise TraceError(f"can't check the budget of peak memory: {_missing_reason(diff, 'memory')}")
         message = f"{format_bytes(peak)}; allowed {format_bytes(budget.peak_memory)}"
@@ -210,7 +212,7 @@ def _missing_reason(diff: DiffPayload, field: str) -> str:
     return plain(diff.reasons.get(field, text("the trace doesn't record it")))
 
 
-def _peak_bytes(diff: DiffPayload) -> int | None:
+def _find_peak_bytes(diff: DiffPayload) -> int | None:
     """Return the highest peak among accelerators, or that of the host where there is none."""
     peaks = {row.device: row.peak_allocated.candidate_bytes for row in diff.memory}
     known = {device: peak for device, peak in peaks.items() if peak is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.diff.changes import Change
-from torch_tb_profiler.analyses.diff.step_parts import without_device_work
+from torch_tb_profiler.analyses.diff.step_parts import no_device_work_reason
 from torch_tb_profiler.analyses.shared.step_means import autocorrelation_error
 from torch_tb_profiler.base.format import format_duration, format_number
 from torch_tb_profiler.base.grammar import agree, capitalize, plural
@@ -46,7 +46,7 @@ def build_notes(
             f"{plural(counts[0], noun)} in the base, {counts[1]} in the candidate. All numbers are per {noun}."
         )
     for side, name in ((base, "base"), (candidate, "candidate")):
-        lines += _side_notes(side, name, noun)
+        lines += _write_side_notes(side, name, noun)
     for side, other, names in (
         (base, candidate, ("base", "candidate")),
         (candidate, base, ("candidate", "base")),
@@ -57,10 +57,10 @@ def build_notes(
                 f"{capitalize(noun)}s as long as some that are left out of the {left} are typical of the "
                 f"{counted}, and count there."
             )
-    lines += _uncertainty_notes(step, base, candidate, autocorrelation, one_run, noun)
+    lines += _write_uncertainty_notes(step, base, candidate, autocorrelation, one_run, noun)
     hosts = [name for side, name in ((base, "base"), (candidate, "candidate")) if side.device_type == "CPU"]
     if len(hosts) == 1:
-        lines.append(f"{capitalize(without_device_work(hosts))}.")
+        lines.append(f"{capitalize(no_device_work_reason(hosts))}.")
     elif _differ_in_hardware(base, candidate):
         hardware = [", ".join(side.devices) or side.device_type for side in (base, candidate)]
         lines.append(f"Different hardware: {hardware[0]} in the base, {hardware[1]} in the candidate.")
@@ -77,7 +77,7 @@ def build_notes(
     return [(Phrase(line),) for line in lines]
 
 
-def _side_notes(side: DiffSide, name: str, noun: str) -> list[str]:
+def _write_side_notes(side: DiffSide, name: str, noun: str) -> list[str]:
     lines: list[str] = []
     if side.warm_up_ns:
         times = ", ".join(format_duration(ns) for ns in side.warm_up_ns)
@@ -120,7 +120,7 @@ def _odd_step_note(step: DiffOddStep, side: str, noun: str) -> str:
     )
 
 
-def _uncertainty_notes(
+def _write_uncertainty_notes(
     step: Change, base: DiffSide, candidate: DiffSide, autocorrelation: float, one_run: bool, noun: str
 ) -> list[str]:
     if step.low_ns is None or step.high_ns is None:

@@ -35,20 +35,20 @@ def build_level(compared: ComparedLevel, short_names: Mapping[str, str], noun: s
 
     short_names  those of kernels; noun: the name of the root, see `DiffPayload.step_noun`
     """
-    part = _part_row(compared.part, short_names)
+    part = _build_part_row(compared.part, short_names)
     if not part.path:
         part = replace(part, name=noun, short_name=noun)
     return DiffLevel(
         path=compared.part.path,
         crumbs=[DiffCrumb(path, name if path else noun) for path, name in compared.trail],
         part=part,
-        parts=_accumulate([_part_row(part, short_names) for part in compared.parts]),
+        parts=_accumulate([_build_part_row(part, short_names) for part in compared.parts]),
         operators=operator_rows(compared.operators, compared.flops),
         reasons=reason_texts(compared.reasons),
     )
 
 
-def _part_row(part: ComparedPart, short_names: Mapping[str, str]) -> DiffPart:
+def _build_part_row(part: ComparedPart, short_names: Mapping[str, str]) -> DiffPart:
     if part.role is None:
         kind, (name, candidate_name, status) = SELF, row_names(SELF, SELF)
     else:

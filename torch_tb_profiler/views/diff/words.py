@@ -86,7 +86,7 @@ def headline(
     if one_run:
         return sentences(
             text("In this recording, the {noun} is {change}: {times}.", noun=noun, change=change, times=exact),
-            text(_needed_steps(step, several, noun))
+            text(_needed_steps_sentence(step, several, noun))
             if several
             else text("Both sides ran the same program: record each several times to rule out noise."),
         )
@@ -95,7 +95,7 @@ def headline(
             text(
                 "Inconclusive: {times} ({share}, {interval}).", times=times, share=share, interval=_interval(step)
             ),
-            text(_needed_steps(step, several, noun)),
+            text(_needed_steps_sentence(step, several, noun)),
         )
     return sentences(
         text(
@@ -108,7 +108,7 @@ def headline(
         text(
             "Whether the change exceeds the {min_effect} that matters is unclear: {needed}",
             min_effect=format_ratio(min_effect),
-            needed=_needed_steps(step, several, noun, lower=True),
+            needed=_needed_steps_sentence(step, several, noun, lower=True),
         ),
     )
 
@@ -191,7 +191,7 @@ def _mix(counts: Sequence[int], phases: Sequence[ComparedPhase]) -> str:
     return ", ".join(f"{count:,} {phase.phase}" for count, phase in zip(counts, phases, strict=True))
 
 
-def _needed_steps(step: Change, several: bool, noun: str, lower: bool = False) -> str:
+def _needed_steps_sentence(step: Change, several: bool, noun: str, lower: bool = False) -> str:
     """Say how many steps (recordings, where a side has several) would settle an inconclusive verdict."""
     what = "recordings" if several else f"{noun}s"
     if step.needed is None:
@@ -251,16 +251,16 @@ def _category_sentences(
 ) -> list[Text]:
     significant = [bar for bar in waterfall.bars if bar.verdict in ("slower", "faster")]
     if not _has_direction(step):
-        bars = _comma_separated([_bar(bar, root) for bar in significant])
+        bars = _join_with_commas([_bar(bar, root) for bar in significant])
         template = "Significant changes within the {noun}: {bars}."
         return [text(template, noun=noun, bars=bars)] if significant else []
     if not waterfall.delta_ns or not (step.base_ns and step.candidate_ns):
         return []
     largest = max(waterfall.bars, key=lambda bar: bar.delta_ns / waterfall.delta_ns)
     per_step = "" if same_samples else f" per {noun}"
-    cause = _largest_cause(largest, largest.delta_ns / waterfall.delta_ns, root, per_step)
+    cause = _largest_cause_sentence(largest, largest.delta_ns / waterfall.delta_ns, root, per_step)
     others = [_bar(bar, root) for bar in significant if bar is not largest]
-    return [cause, text("Also significant: {bars}.", bars=_comma_separated(others))] if others else [cause]
+    return [cause, text("Also significant: {bars}.", bars=_join_with_commas(others))] if others else [cause]
 
 
 def _has_direction(step: Change) -> bool:
@@ -271,7 +271,7 @@ def _has_direction(step: Change) -> bool:
     return low is None or high is None or (low > 0 and delta > 0) or (high < 0 and delta < 0)
 
 
-def _largest_cause(bar: DiffBar, share: float, root: DiffLevel, per_step: str) -> Text:
+def _largest_cause_sentence(bar: DiffBar, share: float, root: DiffLevel, per_step: str) -> Text:
     if share > 2 - NEARLY_ALL_SHARE:
         template = (
             "More than the entire change{per_step} comes from {bar}{doubt}; other categories offset part of it."
@@ -285,11 +285,11 @@ def _largest_cause(bar: DiffBar, share: float, root: DiffLevel, per_step: str) -
 
 
 def _bar(bar: DiffBar, root: DiffLevel) -> Text:
-    name = Phrase(CATEGORIES[bar.name], _evidence(bar.name, root))
+    name = Phrase(CATEGORIES[bar.name], _evidence_link(bar.name, root))
     return text("{name} ({delta})", name=name, delta=signed_duration(bar.delta_ns))
 
 
-def _evidence(category: str, root: DiffLevel) -> str:
+def _evidence_link(category: str, root: DiffLevel) -> str:
     """Return the link to the table or the part that a category is made of, else to the timeline."""
     if category == "kernel":
         return link("diff", table="kernels")
@@ -309,17 +309,17 @@ def _operator_sentences(operators: Sequence[DiffOperator]) -> list[Text]:
         if change.significant:
             name = Phrase(row.name, link("diff", metric=None if time == "host_self" else time, q=row.name))
             status = {**_STATUS, "renamed": f", now {row.candidate_name}"}.get(row.status, "")
-            delta = _operator_delta(row, change)
+            delta = _operator_delta_text(row, change)
             changed.append(text("{name} ({delta}{status})", name=name, delta=delta, status=status))
     if not changed:
         return []
     rest = len(changed) - MAX_OPERATORS
     more = text(" and {more}", more=Phrase(f"{rest} more", link("diff", only=1))) if rest > 0 else ()
-    names = _comma_separated(changed[:MAX_OPERATORS])
+    names = _join_with_commas(changed[:MAX_OPERATORS])
     return [text("Operators that changed most: {names}{more}.", names=names, more=more)]
 
 
-def _operator_delta(row: DiffOperator, change: Change) -> str:
+def _operator_delta_text(row: DiffOperator, change: Change) -> str:
     """Return by how much the larger of an operator's times changed, or both where work moved to the other side."""
     host, device = row.host_self, row.device_self
     if host.significant and device.significant and (host.delta_ns or 0) * (device.delta_ns or 0) < 0:
@@ -327,7 +327,7 @@ def _operator_delta(row: DiffOperator, change: Change) -> str:
     return signed_duration(change.delta_ns)
 
 
-def _comma_separated(texts: Sequence[Text]) -> Text:
+def _join_with_commas(texts: Sequence[Text]) -> Text:
     joined: Text = ()
     for item in texts:
         joined = text("{before}, {item}", before=joined, item=item) if joined else item
@@ -354,7 +354,7 @@ def flops_sentences(comparison: PairComparison, min_effect: float, noun: str) ->
     speeds = _tflops(old, base.matrix.busy_ns), _tflops(new, candidate.matrix.busy_ns)
     change = new / old - 1
     if abs(change) <= min_effect:
-        return [sentences(_same_flops(comparison.matrix_time, speeds, noun), limits)]
+        return [sentences(_same_flops_sentence(comparison.matrix_time, speeds, noun), limits)]
     finding = text(
         "{operators} compute {change} {direction} FLOPs, at {speed} TFLOP/s{before}.",
         operators=Phrase("Matrix operators", link("diff", metric="device_self")),
@@ -366,7 +366,7 @@ def flops_sentences(comparison: PairComparison, min_effect: float, noun: str) ->
     return [sentences(finding, limits)]
 
 
-def _same_flops(time: Change, speeds: tuple[str, str], noun: str) -> Text:
+def _same_flops_sentence(time: Change, speeds: tuple[str, str], noun: str) -> Text:
     """Say how fast the same FLOPs are computed, as far as that is proven."""
     target = link("diff", metric="device_self")
     if time.significant and time.delta_ratio is not None:

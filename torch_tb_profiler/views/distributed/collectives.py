@@ -107,7 +107,7 @@ def build_collectives(members: Members[RankSummary], params: CollectivesParams) 
         mismatched=params.mismatched,
     )
     ids = select_collectives(comparison, _table(members), filters, params.sort, params.descending)
-    page = [_instance(members, collective) for collective in ids[params.rows]]
+    page = [_build_instance(members, collective) for collective in ids[params.rows]]
     return CollectivesPayload(page, len(ids), params.first, null_reasons(comparison))
 
 
@@ -117,7 +117,7 @@ def _table(members: Members[RankSummary]) -> CollectiveTable:
 
 
 @derived
-def _mismatch_texts(members: Members[RankSummary]) -> dict[int, str]:
+def _find_mismatch_texts(members: Members[RankSummary]) -> dict[int, str]:
     """Return what differs between the ranks of a collective, by its id."""
     texts: dict[int, list[str]] = {}
     for mismatch in compare_members(members).matching.mismatches:
@@ -125,7 +125,7 @@ def _mismatch_texts(members: Members[RankSummary]) -> dict[int, str]:
     return {collective: "; ".join(parts) for collective, parts in texts.items()}
 
 
-def _instance(members: Members[RankSummary], collective: int) -> CollectiveInstance:
+def _build_instance(members: Members[RankSummary], collective: int) -> CollectiveInstance:
     comparison = compare_members(members)
     row = collective_table_row(comparison, _table(members), collective)
     return CollectiveInstance(
@@ -150,7 +150,7 @@ def _instance(members: Members[RankSummary], collective: int) -> CollectiveInsta
         algorithm_bandwidth=row.algorithm_bandwidth,
         bus_bandwidth=row.bus_bandwidth,
         lower_bound=row.lower_bound,
-        mismatch=_mismatch_texts(members).get(collective),
+        mismatch=_find_mismatch_texts(members).get(collective),
     )
 
 
@@ -243,14 +243,14 @@ def build_collective(members: Members[RankSummary], params: CollectiveParams) ->
     participants = collective_participants(comparison, params.collective)
     spans = {member.worker: member.span for member in members}
     return CollectivePayload(
-        instance=_instance(members, params.collective),
-        participants=[_participant(comparison, part, spans[part.source.worker]) for part in participants],
+        instance=_build_instance(members, params.collective),
+        participants=[_build_participant(comparison, part, spans[part.source.worker]) for part in participants],
         median_worker=next((part.source.worker for part in participants if part.is_median), None),
         reasons=null_reasons(comparison),
     )
 
 
-def _participant(comparison: RankComparison, part: CollectiveParticipant, span: str) -> ParticipantRow:
+def _build_participant(comparison: RankComparison, part: CollectiveParticipant, span: str) -> ParticipantRow:
     return ParticipantRow(
         worker=part.source.worker,
         rank=part.source.rank,
@@ -269,11 +269,11 @@ def _participant(comparison: RankComparison, part: CollectiveParticipant, span: 
         waiting_ns=part.waiting,
         exposed_ns=part.exposed,
         after_first_ns=part.after_first,
-        before=None if part.before is None else _preceding_work(part.before),
+        before=None if part.before is None else _build_preceding_work(part.before),
     )
 
 
-def _preceding_work(window: OperationWindow) -> PrecedingWork:
+def _build_preceding_work(window: OperationWindow) -> PrecedingWork:
     short_names = window.short_names
     return PrecedingWork(
         window_ns=window.length,

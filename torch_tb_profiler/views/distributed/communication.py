@@ -219,10 +219,10 @@ _MISMATCH_TEXTS = {
 
 def build_mismatches(comparison: RankComparison) -> list[MismatchRow]:
     """Return the first disagreements between ranks."""
-    return [_mismatch(comparison, mismatch) for mismatch in comparison.matching.mismatches[:MAX_MISMATCHES]]
+    return [_build_mismatch(comparison, mismatch) for mismatch in comparison.matching.mismatches[:MAX_MISMATCHES]]
 
 
-def _mismatch(comparison: RankComparison, mismatch: CollectiveMismatch) -> MismatchRow:
+def _build_mismatch(comparison: RankComparison, mismatch: CollectiveMismatch) -> MismatchRow:
     job = comparison.job
     row = comparison.matching.first_row(mismatch.instance)
     return MismatchRow(

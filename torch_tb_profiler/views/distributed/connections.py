@@ -91,7 +91,7 @@ def build_connections(members: Members[RankSummary], params: ConnectionsParams) 
     ranks = [_align(members, unquote(name)) for name in parse_texts(params.workers)]
     keys = {rank.worker: key for key, rank in enumerate(ranks) if rank.worker in comparison.positions}
     aligned = [rank.worker for rank in ranks if rank.shift_ns is not None]
-    late = [worker for worker in _stragglers(members) if worker in aligned]
+    late = [worker for worker in _find_stragglers(members) if worker in aligned]
     unaligned = [rank.worker for rank in ranks if rank.shift_ns is None and rank.state in ("ready", "failed")]
     connections = connecting_collectives(
         comparison,
@@ -105,7 +105,7 @@ def build_connections(members: Members[RankSummary], params: ConnectionsParams) 
             [comparison.sources[comparison.positions[name]] for name in aligned],
             [comparison.sources[comparison.positions[name]] for name in late],
         ),
-        details=_details(connections.total, len(connections.rows), unaligned),
+        details=_details_sentence(connections.total, len(connections.rows), unaligned),
         ranks=ranks,
         late=[keys[worker] for worker in late],
         origin_ns=comparison.clocks.origin,
@@ -126,7 +126,7 @@ def build_connections(members: Members[RankSummary], params: ConnectionsParams) 
     )
 
 
-def _stragglers(members: Members[RankSummary]) -> list[str]:
+def _find_stragglers(members: Members[RankSummary]) -> list[str]:
     """Return the workers that are stragglers, highest cost first."""
     verdict = judge_members(members).verdict
     if verdict.kind != "straggler":
@@ -163,7 +163,7 @@ def _headline(aligned: Sequence[RankSource], late: Sequence[RankSource]) -> Text
     )
 
 
-def _details(total: int, shown: int, unaligned: Sequence[str]) -> Text:
+def _details_sentence(total: int, shown: int, unaligned: Sequence[str]) -> Text:
     """Say how many collectives connect the ranks, how to read them, and which workers are left out."""
     connections = text(
         "{collectives} in this window{longest}, connected across ranks: each rank's arrival on the left, the "

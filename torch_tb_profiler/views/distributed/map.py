@@ -95,10 +95,10 @@ def build_map(members: Members[RankSummary], params: MapParams) -> RankMap:
         params.end,
     )
     return RankMap(
-        columns=[_column(comparison, cells, order, column) for column in cells.columns],
+        columns=[_build_column(comparison, cells, order, column) for column in cells.columns],
         rows=[first if first == last else f"{first}-{last}" for first, last in cells.steps],
         cells_ns=cells.cells,
-        marked=_marked_column(comparison, cells, order, params.mark),
+        marked=_find_marked_column(comparison, cells, order, params.mark),
         count=len(cells.keys),
         choices=list(orders),
         reasons=null_reasons(comparison),
@@ -110,7 +110,9 @@ def _orders(members: Members[RankSummary]) -> Mapping[str, RankOrder]:
     return rank_orders(compare_members(members), members_dimensions(members))
 
 
-def _marked_column(comparison: RankComparison, cells: BinnedCells, order: RankOrder, worker: str) -> int | None:
+def _find_marked_column(
+    comparison: RankComparison, cells: BinnedCells, order: RankOrder, worker: str
+) -> int | None:
     if worker not in comparison.positions:
         return None
     key = int(order.values[comparison.positions[worker]])
@@ -122,7 +124,7 @@ def _marked_column(comparison: RankComparison, cells: BinnedCells, order: RankOr
     return next(marked, None)
 
 
-def _column(comparison: RankComparison, cells: BinnedCells, order: RankOrder, column: RankBin) -> MapColumn:
+def _build_column(comparison: RankComparison, cells: BinnedCells, order: RankOrder, column: RankBin) -> MapColumn:
     first, last = (order.names[cells.keys[position]] for position in (column.first, column.last))
     worst = None if column.worst is None else comparison.sources[column.worst]
     return MapColumn(

@@ -36,10 +36,10 @@ def build_problems(members: Members[RankSummary]) -> list[Problem]:
     """Return the problems in order of importance: files, ranks, clocks, collectives."""
     comparison = compare_members(members)
     problems = (
-        *_member_problems(members),
-        *_rank_problems(members),
-        *_clock_problems(comparison),
-        *_collective_problems(comparison),
+        *_find_member_problems(members),
+        *_find_rank_problems(members),
+        *_find_clock_problems(comparison),
+        *_find_collective_problems(comparison),
     )
     return list(_shorten(problems))
 
@@ -68,12 +68,12 @@ def _shorten(problems: Sequence[Problem]) -> Iterator[Problem]:
             yield Problem(problem.kind, text(_MORE_TEXTS[problem.kind], count=count), None, None)
 
 
-def _member_problems(members: Members[RankSummary]) -> Iterator[Problem]:
+def _find_member_problems(members: Members[RankSummary]) -> Iterator[Problem]:
     progress, duplicates = progress_phrase(members), compare_members(members).duplicates
     if progress:
         yield Problem("loading", progress, None, None)
     for member in members:
-        rank, name = member_rank(member), _full_name(member_rank(member), member.worker)
+        rank, name = member_rank(member), _full_name_phrase(member_rank(member), member.worker)
         if member.state == "failed":
             sentence = text(
                 "{name} is missing: {reason}", name=name, reason=member.reason or "its trace can't be read"
@@ -94,7 +94,7 @@ def _member_problems(members: Members[RankSummary]) -> Iterator[Problem]:
             yield Problem("duplicate_rank", sentence, member.worker, rank)
 
 
-def _full_name(rank: int | None, worker: str, capital: bool = True) -> Phrase:
+def _full_name_phrase(rank: int | None, worker: str, capital: bool = True) -> Phrase:
     """Return "Rank 3 (host0_1003)", linked to the table of ranks; the worker alone if its rank is unknown."""
     name = worker_name(rank, worker)
     if rank is not None:
@@ -102,7 +102,7 @@ def _full_name(rank: int | None, worker: str, capital: bool = True) -> Phrase:
     return Phrase(capitalize(name) if capital and name != worker else name, RANKS_TABLE)
 
 
-def _rank_problems(members: Members[RankSummary]) -> Iterator[Problem]:
+def _find_rank_problems(members: Members[RankSummary]) -> Iterator[Problem]:
     comparison = compare_members(members)
     worlds = world_sizes(comparison)
     if len(worlds) > 1:
@@ -127,15 +127,15 @@ def _rank_problems(members: Members[RankSummary]) -> Iterator[Problem]:
         yield Problem("missing_rank", sentence, None, next(iter(absent)) if len(absent) == 1 else None)
 
 
-def _clock_problems(comparison: RankComparison) -> Iterator[Problem]:
-    offsets = _offsets_by_host(comparison)
+def _find_clock_problems(comparison: RankComparison) -> Iterator[Problem]:
+    offsets = _group_offsets_by_host(comparison)
     for source, clock in zip(comparison.sources, comparison.clocks.clocks, strict=True):
-        offset, rank = clock.offset or 0, _full_name(source.rank, source.worker, capital=False)
+        offset, rank = clock.offset or 0, _full_name_phrase(source.rank, source.worker, capital=False)
         if clock.method == "none":
             sentence = text(
                 "{name} isn't compared by time: its trace records no time of day, and it shares no collective "
                 "with other ranks",
-                name=_full_name(source.rank, source.worker),
+                name=_full_name_phrase(source.rank, source.worker),
             )
         elif clock.method == "collective_ends" and (
             # Processes of one host share its clock, so different offsets on one host are worth a note.
@@ -162,7 +162,7 @@ def _clock_problems(comparison: RankComparison) -> Iterator[Problem]:
         yield Problem("clock", sentence, source.worker, source.rank)
 
 
-def _offsets_by_host(comparison: RankComparison) -> dict[str | None, set[int]]:
+def _group_offsets_by_host(comparison: RankComparison) -> dict[str | None, set[int]]:
     """Return the clock offsets of each host's processes that share a collective's end with other ranks."""
     offsets: dict[str | None, set[int]] = {}
     for source, clock in zip(comparison.sources, comparison.clocks.clocks, strict=True):
@@ -171,7 +171,7 @@ def _offsets_by_host(comparison: RankComparison) -> dict[str | None, set[int]]:
     return offsets
 
 
-def _collective_problems(comparison: RankComparison) -> Iterator[Problem]:
+def _find_collective_problems(comparison: RankComparison) -> Iterator[Problem]:
     excluded = find_exclusions(comparison)
     if excluded.unrecorded:
         yield _start_skew_problem(comparison, [comparison.sources[member] for member in excluded.late_recorders])
@@ -187,7 +187,7 @@ def _collective_problems(comparison: RankComparison) -> Iterator[Problem]:
     for source in (comparison.sources[member] for member in excluded.untimed):
         sentence = text(
             "{name} isn't compared by time: its operations have no device times",
-            name=_full_name(source.rank, source.worker),
+            name=_full_name_phrase(source.rank, source.worker),
         )
         yield Problem("unmatched", sentence, source.worker, source.rank)
     if excluded.unaddressed:

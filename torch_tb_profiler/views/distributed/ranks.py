@@ -71,11 +71,11 @@ def members_waiting(members: Members[RankSummary]) -> Sequence[AverageRankWaitin
 def build_ranks(members: Members[RankSummary]) -> list[RankEntry]:
     """Return every member of the run, by rank; those without a rank last."""
     comparison = compare_members(members)
-    rows = [_rank(comparison, member) for member in members]
+    rows = [_build_rank(comparison, member) for member in members]
     return sorted(rows, key=lambda row: (row.rank is None, row.rank or 0, natural_sort_key(row.worker)))
 
 
-def _rank(comparison: RankComparison, member: Member[RankSummary]) -> RankEntry:
+def _build_rank(comparison: RankComparison, member: Member[RankSummary]) -> RankEntry:
     summary, position = member.result, comparison.positions.get(member.worker)
     clock = None if position is None else comparison.clocks.clocks[position]
     reason = member.reason

@@ -89,14 +89,14 @@ def explanation(members: Members[RankSummary], verdict: StragglerVerdict) -> Tex
         rank_differences_sentence(comparison, verdict) if verdict.kind in ("balanced", "uneven") else (),
         _communication_sentence(comparison, verdict.communication, verdict.ranks) if verdict.communication else (),
         slower_devices_sentence(comparison, slower) if is_late and slower is not None else (),
-        *(cause_sentence(comparison, cause, time_base(comparison)) for cause in _different_causes(verdict)),
+        *(cause_sentence(comparison, cause, time_base(comparison)) for cause in _select_different_causes(verdict)),
         *(late_once_sentences(comparison, verdict.once[:MAX_EXPLAINED_EVENTS]) if is_late else ()),
         coverage_sentence(members),
         missing_suspects_sentence(members) if is_late else (),
     )
 
 
-def _different_causes(verdict: StragglerVerdict) -> list[StragglerCause]:
+def _select_different_causes(verdict: StragglerVerdict) -> list[StragglerCause]:
     """Return why the stragglers are late, one rank for each thing that takes the time."""
     by_name = {(cause.kind, cause.name): cause for cause in reversed(verdict.causes)}
     if verdict.slower_devices is not None:  # which says it of these ranks, too
@@ -164,10 +164,10 @@ def build_stragglers(
     # The median of the ranks is no measure where several devices are slower.
     found = verdict.slower_devices
     slower = {} if found is None else dict.fromkeys(found.members, found)
-    return [_straggler(comparison, row, causes.get(row.member), slower.get(row.member)) for row in rows]
+    return [_build_straggler(comparison, row, causes.get(row.member), slower.get(row.member)) for row in rows]
 
 
-def _straggler(
+def _build_straggler(
     comparison: RankComparison, row: Straggler, cause: StragglerCause | None, slower: SlowerDevices | None
 ) -> StragglerRow:
     blocker = None if row.held_up_by is None else comparison.sources[row.held_up_by]

@@ -106,12 +106,12 @@ def _sort(rows: Sequence[R], sort: str, descending: bool) -> list[R]:
 
 
 def build_rank_page(members: Members[RankSummary], params: RanksParams) -> JobRanks:
-    rows, total = cut_page(_rank_rows(members), params, lambda row: (row.worker, row.host))
+    rows, total = cut_page(_build_rank_rows(members), params, lambda row: (row.worker, row.host))
     return JobRanks(rows, total, params.first, null_reasons(compare_members(members)))
 
 
 @derived
-def _rank_rows(members: Members[RankSummary]) -> Sequence[JobRank]:
+def _build_rank_rows(members: Members[RankSummary]) -> Sequence[JobRank]:
     """Return a row per rank, by rank; those without a rank last."""
     by_worker = {member.worker: member for member in members}
     averages = {row.member: row for row in members_averages(members)}
@@ -191,12 +191,12 @@ RANKS = RunView(
 
 
 def build_step_page(members: Members[RankSummary], params: StepsParams) -> RankStepRows:
-    rows, total = cut_page(_step_rows(members), params, lambda row: (row.worker, row.step))
+    rows, total = cut_page(_build_step_rows(members), params, lambda row: (row.worker, row.step))
     return RankStepRows(rows, total, params.first, null_reasons(compare_members(members)))
 
 
 @derived
-def _step_rows(members: Members[RankSummary]) -> Sequence[RankStepRow]:
+def _build_step_rows(members: Members[RankSummary]) -> Sequence[RankStepRow]:
     """Return the steps by rank and time, then what each rank communicates outside its steps."""
     comparison = compare_members(members)
     waits: dict[tuple[str, str | None], StepWaiting] = {

@@ -34,18 +34,18 @@ def build(job: JobDumps, _: NoParams) -> HangsPayload:
         headline=words.headline(found),
         explanation=words.explanation(found, any(rank in job.stacks for rank in verdict.culprits)),
         as_of_ns=found.timing.as_of_ns,
-        verdict=_verdict(verdict),
+        verdict=_build_verdict(verdict),
         facts=evidence.facts(found),
         ruled_out=evidence.ruled_out(found, job),
         stacks=evidence.stacks(found, job),
-        ranks=_rank_rows(found, job),
+        ranks=_build_rank_rows(found, job),
         groups=_group_rows(found),
         calls=_call_rows(found),
         problems=list(job.problems),
     )
 
 
-def _verdict(verdict: HangVerdict) -> HangVerdictPayload:
+def _build_verdict(verdict: HangVerdict) -> HangVerdictPayload:
     call, groups = verdict.call, verdict.groups
     other = verdict.culprit_call
     differs = call is not None and other is not None and other.operation != call.operation
@@ -84,7 +84,7 @@ def _one_or_list(names: list[str]) -> str | list[str] | None:
 # ---- ranks ----------------------------------------------------------------------------------------------
 
 
-def _rank_rows(found: HangDiagnosis, job: JobDumps) -> list[HangRankRow]:
+def _build_rank_rows(found: HangDiagnosis, job: JobDumps) -> list[HangRankRow]:
     files = {file.rank: file for file in job.files}
     culprits, waiting = set(found.verdict.culprits), {*found.verdict.waiting, *found.verdict.direct}
     unseen = set(found.verdict.unseen)
@@ -100,10 +100,10 @@ def _rank_rows(found: HangDiagnosis, job: JobDumps) -> list[HangRankRow]:
             return "idle"
         return "unreadable" if rank in files else "missing"
 
-    return [_rank_row(rank, files.get(rank), role(rank), found) for rank in found.groups.ranks]
+    return [_build_rank_row(rank, files.get(rank), role(rank), found) for rank in found.groups.ranks]
 
 
-def _rank_row(rank: int, file: RankFile | None, role: Role, found: HangDiagnosis) -> HangRankRow:
+def _build_rank_row(rank: int, file: RankFile | None, role: Role, found: HangDiagnosis) -> HangRankRow:
     dump = file.dump if file is not None else None
     pending = first_pending(dump)
     last = max(dump.recent, key=lambda call: call.created_ns, default=None) if dump is not None else None
@@ -201,7 +201,7 @@ def _group_row(
 
 
 def _call_rows(found: HangDiagnosis) -> list[HangCallRow]:
-    group = _shown_group(found)
+    group = _choose_shown_group(found)
     if group is None:
         return []
     dumps = {rank: dump for rank in group.ranks if (dump := found.dumps.get(rank)) is not None}
@@ -218,7 +218,7 @@ def _call_rows(found: HangDiagnosis) -> list[HangCallRow]:
     ]
 
 
-def _shown_group(found: HangDiagnosis) -> JobGroup | None:
+def _choose_shown_group(found: HangDiagnosis) -> JobGroup | None:
     """Return the group of the verdict, or the one with the most calls if nobody waits."""
     if found.verdict.groups:
         return found.verdict.groups[0]

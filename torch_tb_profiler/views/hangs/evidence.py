@@ -34,10 +34,10 @@ def facts(found: HangDiagnosis) -> list[HangFact]:
         if call.timeout_ns is not None:
             listed.append(HangFact("Timeout", words.format_wait(call.timeout_ns)))
     if timing.timeouts:
-        listed.append(HangFact("Watchdog", _watchdog(timing)))
+        listed.append(HangFact("Watchdog", _watchdog_text(timing)))
     listed.append(HangFact("As of", _format_dump_time(timing)))
     if verdict.groups and call is not None and not call.p2p:
-        listed += _agreement(found, verdict.groups[0], call)
+        listed += _build_agreement_facts(found, verdict.groups[0], call)
     return listed
 
 
@@ -47,7 +47,7 @@ def _format_dump_time(timing: DumpTiming) -> str:
     return "unknown" if timing.as_of_ns is None else _format_time(timing.as_of_ns)
 
 
-def _watchdog(timing: DumpTiming) -> str:
+def _watchdog_text(timing: DumpTiming) -> str:
     """Return what the watchdogs gave up: "gave up all_reduce 418 after 10 min on ranks 0 and 1"."""
     first = min(timing.timeouts, key=lambda each: each.call.created_ns)
     ranks = sorted(each.rank for each in timing.timeouts if each.call.key == first.call.key)
@@ -55,7 +55,7 @@ def _watchdog(timing: DumpTiming) -> str:
     return f"gave up {name} after {words.format_wait(first.ran_ns)} on {where}"
 
 
-def _agreement(found: HangDiagnosis, group: JobGroup, call: RecordedCall) -> list[HangFact]:
+def _build_agreement_facts(found: HangDiagnosis, group: JobGroup, call: RecordedCall) -> list[HangFact]:
     votes = next(
         (state.votes for state in found.graph.collectives if state.group is group and state.key == call.key), {}
     )
@@ -150,7 +150,7 @@ def stacks(found: HangDiagnosis, job: JobDumps) -> list[HangStack]:
         for (name, frames), ranks in sorted(side.items(), key=lambda each: -len(each[1]))[: MAX_STACKS // 2]
     ]
     for rank in sorted(culprits)[: MAX_STACKS // 2]:
-        listed += _culprit_stacks(found, job, rank)
+        listed += _build_culprit_stacks(found, job, rank)
     return [stack for stack in listed if stack.frames or stack.note]
 
 
@@ -162,7 +162,7 @@ def _frames(frames: tuple[RecordedFrame, ...]) -> list[HangStackFrame]:
     return [HangStackFrame(frame.file, frame.line, frame.function, is_library(frame)) for frame in frames]
 
 
-def _culprit_stacks(found: HangDiagnosis, job: JobDumps, rank: int) -> list[HangStack]:
+def _build_culprit_stacks(found: HangDiagnosis, job: JobDumps, rank: int) -> list[HangStack]:
     """Return where a culprit is, from its stack dump, or else what it called last."""
     dumped = job.stacks.get(rank)
     if dumped is not None and dumped.threads:

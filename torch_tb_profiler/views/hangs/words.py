@@ -41,12 +41,12 @@ WHY: dict[Reason, str] = {
 def list_ranks(ranks: Sequence[int]) -> str:
     """Return sorted ranks with runs joined: "0, 1, 3 to 7"."""
     parts: list[str] = []
-    for begin, end in _runs(ranks):
+    for begin, end in _find_runs(ranks):
         parts += [f"{begin} to {end}"] if end - begin > 1 else [str(rank) for rank in range(begin, end + 1)]
     return ", ".join(parts)
 
 
-def _runs(ranks: Sequence[int]) -> list[tuple[int, int]]:
+def _find_runs(ranks: Sequence[int]) -> list[tuple[int, int]]:
     runs: list[tuple[int, int]] = []
     for rank in ranks:
         if runs and rank == runs[-1][1] + 1:
@@ -60,7 +60,7 @@ def name_ranks(ranks: Sequence[int]) -> str:
     """Return ranks as the subject of a sentence: "rank 2", "ranks 0 and 1", "ranks 0 to 7", "512 ranks"."""
     if len(ranks) == 1:
         return f"rank {ranks[0]}"
-    runs = _runs(ranks)
+    runs = _find_runs(ranks)
     if len(runs) > MAX_LISTED_RANKS:
         return plural(len(ranks), "rank")
     return f"ranks {join_words(list_ranks(ranks).split(', '))}"
@@ -99,7 +99,7 @@ def headline(found: HangDiagnosis) -> Text:
         case "running":
             return text("The job was running when the dumps were written; no call is stuck.")
         case "unknown":
-            return _unknown(verdict)
+            return _unknown_sentence(verdict)
         case "not_joined" if call is not None and call.p2p:
             return text(
                 "{culprit} never joined {peer}'s {operation} in {group}; {waiters}.",
@@ -107,20 +107,20 @@ def headline(found: HangDiagnosis) -> Text:
                 peer=_name_first(verdict.direct),
                 operation=shorten_name(call.operation),
                 group=name_group(group) if group else "",
-                waiters=_waiters(verdict, timing),
+                waiters=_waiters_text(verdict, timing),
             )
         case "not_joined" if call is not None:
             return text(
                 "{culprit} never called {call}; {waiters}.",
                 culprit=culprits,
                 call=name_call(call),
-                waiters=_waiters(verdict, timing),
+                waiters=_waiters_text(verdict, timing),
             )
         case "no_dump" if call is not None:
             return text(
                 "{culprit} left no flight recorder; {waiters} in {call}.",
                 culprit=culprits,
-                waiters=_waiters(verdict, timing),
+                waiters=_waiters_text(verdict, timing),
                 call=name_call(call),
             )
         case "unreadable_dump" if call is not None:
@@ -128,11 +128,11 @@ def headline(found: HangDiagnosis) -> Text:
                 "The {dump} of {culprit} can't be read; {waiters} in {call}.",
                 dump=agree(len(verdict.culprits), "dump", "dumps"),
                 culprit=name_ranks(verdict.culprits),
-                waiters=_waiters(verdict, timing),
+                waiters=_waiters_text(verdict, timing),
                 call=name_call(call),
             )
         case "mismatch_op" | "mismatch_size" | "mismatch_order" if call is not None and group is not None:
-            return _mismatch(verdict, call, group)
+            return _mismatch_sentence(verdict, call, group)
         case "p2p_cycle" if call is not None and group is not None:
             return text(
                 "{ranks} wait for each other in {group}: each is in {operation}, and none can proceed.",
@@ -175,7 +175,7 @@ def _name_first(ranks: Sequence[int]) -> str:
     return f"rank {ranks[0]}" if ranks else "its peer"
 
 
-def _unknown(verdict: HangVerdict) -> Text:
+def _unknown_sentence(verdict: HangVerdict) -> Text:
     if verdict.reason == "no_dumps":
         return text("No flight recorder can be read, so who holds the job up is unknown.")
     if verdict.call is None:
@@ -194,7 +194,7 @@ def _unknown(verdict: HangVerdict) -> Text:
     )
 
 
-def _waiters(verdict: HangVerdict, timing: DumpTiming) -> str:
+def _waiters_text(verdict: HangVerdict, timing: DumpTiming) -> str:
     """Return who waits, and how long: "the other 7 ranks have waited 10 min for it".
 
     Where dumps show some wait, those without a dump are left out: whether they have come so far isn't known.
@@ -210,7 +210,7 @@ def _waiters(verdict: HangVerdict, timing: DumpTiming) -> str:
     return f"{others} {'has' if one else 'have'} waited {waited} for {object_}"
 
 
-def _mismatch(verdict: HangVerdict, call: RecordedCall, group: JobGroup) -> Text:
+def _mismatch_sentence(verdict: HangVerdict, call: RecordedCall, group: JobGroup) -> Text:
     (majority, most), (odd, few) = verdict.votes[0], verdict.votes[1]
     tie = verdict.reason == "no_majority"
     ranks = capitalize(name_ranks(few if tie else verdict.culprits))
@@ -219,11 +219,11 @@ def _mismatch(verdict: HangVerdict, call: RecordedCall, group: JobGroup) -> Text
         return text(
             "{ranks} passed {odd} to {call} of {group}, {rest} {majority}.",
             ranks=ranks,
-            odd=_elements(odd[1]),
+            odd=_elements_text(odd[1]),
             call=name_call(call),
             group=name_group(group),
             rest=rest,
-            majority=_elements(majority[1]),
+            majority=_elements_text(majority[1]),
         )
     if verdict.kind == "mismatch_order":
         return text(
@@ -246,7 +246,7 @@ def _mismatch(verdict: HangVerdict, call: RecordedCall, group: JobGroup) -> Text
     )
 
 
-def _elements(elements: tuple[int, ...] | None) -> str:
+def _elements_text(elements: tuple[int, ...] | None) -> str:
     if not elements:
         return "no elements"
     if len(elements) == 1:
@@ -270,7 +270,7 @@ def explanation(found: HangDiagnosis, stacked: bool) -> Text:
             limit=format_duration(MIN_HANG_NS),
         )
     if verdict.kind == "not_joined":
-        last = _last_finished(found, verdict.culprits[0])
+        last = _find_last_finished(found, verdict.culprits[0])
         done = (
             text(
                 "{rank} last called {call} of {group}, which finished.",
@@ -295,7 +295,7 @@ def explanation(found: HangDiagnosis, stacked: bool) -> Text:
     return why
 
 
-def _last_finished(found: HangDiagnosis, rank: int) -> RecordedCall | None:
+def _find_last_finished(found: HangDiagnosis, rank: int) -> RecordedCall | None:
     dump = found.dumps.get(rank)
     if dump is None or not dump.recent:
         return None

@@ -56,9 +56,9 @@ MAX_SUBJECTS = 40
 
 def build(trace: Trace, params: IdleParams) -> IdlePayload:
     """Build the payload from one rank's trace; raise NotFoundError for an unknown step, device or stream."""
-    device = _chosen_device(trace, params)
+    device = _choose_device(trace, params)
     table = idle_table(trace, device, params.stream, params.by, params.step)
-    all_steps = _steps(trace, device_step_times(trace, device, params.stream))
+    all_steps = _build_steps(trace, device_step_times(trace, device, params.stream))
     counted = [step for step, counts in zip(all_steps, table.counted.tolist(), strict=True) if counts]
     gains = idle_gains(trace, table)
     pace, explained = launch_pace(trace, device), _explained_share(trace)
@@ -68,9 +68,9 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         device=device,
         device_type=device_kind(trace),
         stream=params.stream,
-        streams=_streams(trace),
+        streams=_build_streams(trace),
         by=params.by,
-        steps=_listed(trace, all_steps, params.step),
+        steps=_select_listed_steps(trace, all_steps, params.step),
         complete_steps=len({step.name for step in all_steps if step.complete}),
         steps_recorded=steps(trace).recorded,
         counted=len(counted),
@@ -82,8 +82,8 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         communication=None,
         waits_for=[],
         beside=(),
-        causes=_rows(trace, table, _gains_per_step(gains.rows, len(counted)), params.by == "cause"),
-        sums=_cause_totals(table, _gains_per_step(gains.causes, len(counted))),
+        causes=_build_rows(trace, table, _gains_per_step(gains.rows, len(counted)), params.by == "cause"),
+        sums=_build_cause_totals(table, _gains_per_step(gains.causes, len(counted))),
         gaps=len(table.segments.gaps.begin),
         caught_up_ns=int(table.time.sum()) - int(table.emptied_time.sum()),
         launch_bound=pace.launch_bound,
@@ -121,7 +121,7 @@ def build_gaps(trace: Trace, params: IdleGapsParams) -> IdleGapsPayload:
     """
     if params.cause not in CAUSE_NAMES:
         raise UsageError(f"there is no cause {params.cause!r}", hint=f"causes: {', '.join(CAUSE_NAMES)}")
-    table = idle_table(trace, _chosen_device(trace, params), params.stream, params.by, params.step)
+    table = idle_table(trace, _choose_device(trace, params), params.stream, params.by, params.step)
     wanted = CAUSE_NAMES.index(params.cause)
     rows = [row for row, cause in enumerate(table.cause.tolist()) if cause == wanted]
     if params.subject is not None:
@@ -151,7 +151,7 @@ def build_gaps(trace: Trace, params: IdleGapsParams) -> IdleGapsPayload:
 
 def build_flame(trace: Trace, params: IdleParams) -> IdleFlamePayload:
     """Build the flame graph; raise NotFoundError for an unknown step, device or stream."""
-    flame = idle_flame_graph(trace, _chosen_device(trace, params), params.stream, params.step)
+    flame = idle_flame_graph(trace, _choose_device(trace, params), params.stream, params.step)
     columns = (flame.cause.tolist(), flame.parent.tolist(), flame.value.tolist(), flame.event.tolist())
     frames = [
         IdleFrame(
@@ -167,14 +167,14 @@ def build_flame(trace: Trace, params: IdleParams) -> IdleFlamePayload:
     return IdleFlamePayload(flame.total, frames)
 
 
-def _chosen_device(trace: Trace, params: IdleParams | IdleGapsParams) -> int:
+def _choose_device(trace: Trace, params: IdleParams | IdleGapsParams) -> int:
     device = main_device(trace) if params.device is None else params.device
     if device is None:
         raise NotFoundError("no device work is recorded")
     return device
 
 
-def _steps(trace: Trace, times: DeviceStepTimes) -> list[IdleStep]:
+def _build_steps(trace: Trace, times: DeviceStepTimes) -> list[IdleStep]:
     columns = (times.start, times.duration, times.compute, times.communication, times.copies, times.idle)
     flags = times.complete.tolist(), step_kinds(trace).typical.tolist()
     rows = zip(times.names, *(column.tolist() for column in columns), *flags, strict=True)
@@ -184,7 +184,7 @@ def _steps(trace: Trace, times: DeviceStepTimes) -> list[IdleStep]:
     ]
 
 
-def _listed(trace: Trace, all_steps: list[IdleStep], chosen: str) -> list[IdleStep]:
+def _select_listed_steps(trace: Trace, all_steps: list[IdleStep], chosen: str) -> list[IdleStep]:
     """Return the steps that the answer lists: all, or a selection with the chosen one and an odd one, if any."""
     kinds = step_kinds(trace)
     durations, idle = [step.duration_ns for step in all_steps], [step.idle_ns for step in all_steps]
@@ -195,7 +195,7 @@ def _listed(trace: Trace, all_steps: list[IdleStep], chosen: str) -> list[IdleSt
     return [all_steps[i] for i in sorted(listed)]
 
 
-def _rows(trace: Trace, table: IdleTable, gains: Mapping[int, float], by_slice: bool) -> list[IdleRow]:
+def _build_rows(trace: Trace, table: IdleTable, gains: Mapping[int, float], by_slice: bool) -> list[IdleRow]:
     """Return the rows of the table, the small ones of each cause as one.
 
     gains     by row, ns per step
@@ -267,7 +267,7 @@ def _gains_per_step(gains: Mapping[int, int], steps: int) -> dict[int, float]:
     return {key: saved / max(steps, 1) for key, saved in gains.items()}
 
 
-def _cause_totals(table: IdleTable, gains: Mapping[int, float]) -> list[IdleCauseTotal]:
+def _build_cause_totals(table: IdleTable, gains: Mapping[int, float]) -> list[IdleCauseTotal]:
     """Return the totals of the causes, largest first; `gains`: by cause, ns per step."""
     rows_of_cause: dict[int, list[int]] = {}
     for row, cause in enumerate(table.cause.tolist()):
@@ -280,7 +280,7 @@ def _cause_totals(table: IdleTable, gains: Mapping[int, float]) -> list[IdleCaus
     return sorted(totals, key=lambda total: -total.time_ns)
 
 
-def _streams(trace: Trace) -> list[IdleStream]:
+def _build_streams(trace: Trace) -> list[IdleStream]:
     items = device_items(trace)
     first = items.bounds[:-1]
     pairs = zip(items.device[first].tolist(), items.stream[first].tolist(), strict=True)
@@ -325,7 +325,7 @@ _ONE_RANK = TraceView(
 )
 
 
-def _views_of_job() -> tuple[View, ...]:
+def _build_views_of_job() -> tuple[View, ...]:
     from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
     from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
     from torch_tb_profiler.views.idle.ranks import build_with_ranks
@@ -369,5 +369,5 @@ TAB = Tab(
         ),
         *LAUNCH_VIEWS,
     ),
-    of_job=_views_of_job,
+    of_job=_build_views_of_job,
 )

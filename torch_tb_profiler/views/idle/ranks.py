@@ -68,10 +68,10 @@ def _with_waits(alone: IdlePayload, comparison: RankComparison, exposed: Exposed
         total, ExposedCommunication(mean(exposed.transfer), mean(exposed.waiting), exposed.bounded)
     )
     waiting_for = {late: mean(column) for late, column in exposed.waiting_for.items()}
-    awaited = _awaited_ranks(comparison, waiting_for, parts.waiting_ns)
+    awaited = _build_awaited_ranks(comparison, waiting_for, parts.waiting_ns)
     return replace(
         alone,
-        steps=[_step_with_waits(each, comparison, exposed, numbers) for each in alone.steps],
+        steps=[_build_step_with_waits(each, comparison, exposed, numbers) for each in alone.steps],
         communication=parts,
         waits_for=awaited,
         beside=words.waiting_explanation(parts, awaited),
@@ -80,7 +80,7 @@ def _with_waits(alone: IdlePayload, comparison: RankComparison, exposed: Exposed
     )
 
 
-def _step_with_waits(
+def _build_step_with_waits(
     step: IdleStep, comparison: RankComparison, exposed: ExposedSteps, numbers: Mapping[str, int]
 ) -> IdleStep:
     """Split a counted step's exposed communication into transfer and waiting, which together don't exceed it."""
@@ -90,11 +90,11 @@ def _step_with_waits(
     waiting = min(int(exposed.waiting[number]), step.exposed_communication_ns)
     transfer = min(int(exposed.transfer[number]), step.exposed_communication_ns - waiting)
     waiting_for = {late: float(column[number]) for late, column in exposed.waiting_for.items()}
-    awaited = _awaited_ranks(comparison, waiting_for, waiting)
+    awaited = _build_awaited_ranks(comparison, waiting_for, waiting)
     return replace(step, transfer_ns=transfer, waiting_ns=waiting, waits_for=awaited)
 
 
-def _awaited_ranks(
+def _build_awaited_ranks(
     comparison: RankComparison, waiting_for: Mapping[int, float], waiting: float
 ) -> list[AwaitedRank]:
     """Return the ranks that are waited for, largest first.

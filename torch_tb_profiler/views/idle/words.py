@@ -99,11 +99,11 @@ def headline(payload: IdlePayload, kind: str) -> Text:
     return text(
         "{device} is idle for {share} ({idle} of {duration}), {time} of it {cause}.",
         device=device,
-        share=Phrase(f"{most} of {base}", _evidence(payload, max(payload.causes, key=_length))),
+        share=Phrase(f"{most} of {base}", _evidence_text(payload, max(payload.causes, key=_length))),
         idle=format_duration(idle, "up" if bounded else "half"),
         duration=format_duration(duration),
         time=format_duration(time / payload.counted),
-        cause=Phrase(CAUSE_CLAUSES[cause], _evidence(payload, longest)),
+        cause=Phrase(CAUSE_CLAUSES[cause], _evidence_text(payload, longest)),
     )
 
 
@@ -141,11 +141,13 @@ def explanation(payload: IdlePayload, *, waits_unrecorded: bool = False) -> Text
             rank="Largest idle time: " if busy else "Next: ",
             time=format_duration(time / payload.counted),
             per_step=f" per {payload.step_noun}" if payload.steps_recorded and payload.counted > 1 else "",
-            cause=Phrase(CAUSE_CLAUSES[cause], _evidence(payload, longest)),
+            cause=Phrase(CAUSE_CLAUSES[cause], _evidence_text(payload, longest)),
         )
     main_cause = ranked[0][0] if ranked else ""
     return sentences(
-        next_cause, _queue_drains(payload, main_cause, waits_unrecorded), () if busy else _launch_bound(payload)
+        next_cause,
+        _queue_drains(payload, main_cause, waits_unrecorded),
+        () if busy else _launch_bound_sentence(payload),
     )
 
 
@@ -182,7 +184,7 @@ def _queue_drains(payload: IdlePayload, main_cause: str, waits_unrecorded: bool)
     )
 
 
-def _launch_bound(payload: IdlePayload) -> Text:
+def _launch_bound_sentence(payload: IdlePayload) -> Text:
     """Say that the host launches too slowly, if that is what the device waits for and slower than its work."""
     if not payload.launch_bound or payload.launch_ns is None or payload.item_ns is None:
         return ()
@@ -238,7 +240,7 @@ def _length(row: IdleRow) -> int:
     return row.end_ns - row.begin_ns
 
 
-def _evidence(payload: IdlePayload, row: IdleRow) -> str:
+def _evidence_text(payload: IdlePayload, row: IdleRow) -> str:
     """Return the link to the longest segment of a row on the timeline.
 
     A device's segment opens with everything known about it. While one stream waits another may work, so a stream's

@@ -83,7 +83,7 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
     """Build the table, rows by total time, largest first."""
     conditions = _filter(params)
     table = kernel_table(trace, params.group_by, conditions)
-    rows = sorted(_rows(trace, table, params.group_by), key=lambda row: row.total_ns, reverse=True)
+    rows = sorted(_build_rows(trace, table, params.group_by), key=lambda row: row.total_ns, reverse=True)
     time = core_time(trace, table.rows)
     cores = build_tensor_core_time(time)
     recorded = steps(trace)
@@ -92,7 +92,7 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
             rows, time.total, cores, params, tensor_cores_name(trace), missing_kernels_reason(trace)
         ),
         rows=rows,
-        memory_operations=_memory_operations(trace, conditions),
+        memory_operations=_build_memory_operations(trace, conditions),
         families=[
             KernelFamily(each.family, each.names, each.calls, each.total)
             for each in family_times(trace, conditions)
@@ -113,7 +113,7 @@ def _filter(params: KernelsParams | KernelRowParams) -> KernelFilter:
     return KernelFilter(params.step, params.device, params.stream, params.operator, params.family, params.origin)
 
 
-def _rows(trace: Trace, table: KernelTable, group_by: KernelGrouping) -> list[KernelRow]:
+def _build_rows(trace: Trace, table: KernelTable, group_by: KernelGrouping) -> list[KernelRow]:
     count = len(table.groups)
     if count == 0:
         return []
@@ -171,7 +171,7 @@ def _none_if_nan(values: list[float]) -> list[float | None]:
     return [None if isnan(value) else value for value in values]
 
 
-def _memory_operations(trace: Trace, conditions: KernelFilter) -> list[MemoryOperationRow]:
+def _build_memory_operations(trace: Trace, conditions: KernelFilter) -> list[MemoryOperationRow]:
     table = memory_operations(trace, conditions)
     if len(table.groups) == 0:
         return []
@@ -248,7 +248,7 @@ def _headline(
             link("kernels", **set_params(params), select=select),
         ),
         share=format_ratio(top.total_ns / total_ns),
-        cores=_tensor_cores(cores, total_ns, cores_name),
+        cores=_tensor_core_text(cores, total_ns, cores_name),
     )
 
 
@@ -260,7 +260,7 @@ def _row_key(row: KernelRow, by_launch: bool) -> str:
     return " | ".join([row.name, *("" if value is None else str(value) for value in launch)])
 
 
-def _tensor_cores(cores: TensorCoreTime, total_ns: int, cores_name: str) -> str:
+def _tensor_core_text(cores: TensorCoreTime, total_ns: int, cores_name: str) -> str:
     """Return a sentence on Tensor Cores: none where no name shows their use, a lower bound where some don't."""
     if cores.used_ns == 0 and cores.unknown_ns > 0:
         return ""
@@ -276,7 +276,7 @@ def build_engines(trace: Trace) -> EnginesPayload | None:
     times = engine_times(trace)
     if times is None:
         return None
-    limit = _engine_limit(times)
+    limit = _find_engine_limit(times)
     return EnginesPayload(
         headline=sentences(_engine_headline(times), _engine_verdict(times, limit)),
         bound=limit,
@@ -288,7 +288,7 @@ def build_engines(trace: Trace) -> EnginesPayload | None:
     )
 
 
-def _engine_limit(times: EngineTimes) -> Literal["device", "host"] | None:
+def _find_engine_limit(times: EngineTimes) -> Literal["device", "host"] | None:
     if times.window and times.busy >= DEVICE_BOUND_SHARE * times.window:
         return "device"
     if times.graphs is not None and times.graphs >= HOST_BOUND_SHARE * (times.window - times.busy) > 0:

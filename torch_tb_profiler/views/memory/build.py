@@ -54,7 +54,7 @@ MAX_HOLDERS = 20
 def build(trace: Trace, _: NoParams) -> MemoryPayload:
     """Build devices, peaks, steps and growth; the views below this one have the curve and the tables."""
     measured = [(level, device_memory(trace, level)) for level in memory_levels(trace)]
-    devices = [_device(trace, level, memory) for level, memory in measured]
+    devices = [_build_device(trace, level, memory) for level, memory in measured]
     changes = [
         (level.device, memory_growth(trace, level), memory_trends(trace, level)) for level in memory_levels(trace)
     ]
@@ -63,9 +63,9 @@ def build(trace: Trace, _: NoParams) -> MemoryPayload:
         headline=_headline(trace, [memory for _, memory in measured], devices, grown),
         devices=devices,
         default_device=default_device(trace),
-        steps=_steps(trace),
-        growth=[_growth(trace, device, change, trends) for device, change, trends in grown],
-        out_of_memory=_failures(trace),
+        steps=_build_steps(trace),
+        growth=[_build_growth(trace, device, change, trends) for device, change, trends in grown],
+        out_of_memory=_build_failures(trace),
         has_addresses=has_addresses(trace),
         has_stacks=has_stacks(trace),
         has_modules=has_modules(trace),
@@ -99,7 +99,7 @@ def _headline(
     )
 
 
-def _device(trace: Trace, level: MemoryLevels, memory: DeviceMemory) -> MemoryDeviceEntry:
+def _build_device(trace: Trace, level: MemoryLevels, memory: DeviceMemory) -> MemoryDeviceEntry:
     at_peak = _at_peak(trace, level)
     top = at_peak.groups[0].largest if at_peak.groups else None
     device = memory.device
@@ -145,7 +145,7 @@ def build_peak_moment(peak: PeakMoment | None) -> MemoryMoment | None:
     return None if peak is None else MemoryMoment(peak.bytes, peak.time, peak.event)
 
 
-def _steps(trace: Trace) -> list[MemoryStep]:
+def _build_steps(trace: Trace) -> list[MemoryStep]:
     recorded = steps(trace)
     if not recorded.recorded:
         return []
@@ -153,7 +153,7 @@ def _steps(trace: Trace) -> list[MemoryStep]:
     return [MemoryStep(*row) for row in zip(*columns, strict=True)]
 
 
-def _growth(trace: Trace, device: MemoryDevice, change: DeviceGrowth, trends: MemoryTrends) -> MemoryGrowth:
+def _build_growth(trace: Trace, device: MemoryDevice, change: DeviceGrowth, trends: MemoryTrends) -> MemoryGrowth:
     rising, noun = None if change.growing else trends.live, step_noun(trace)
     return MemoryGrowth(
         verdict=sentences(
@@ -168,11 +168,11 @@ def _growth(trace: Trace, device: MemoryDevice, change: DeviceGrowth, trends: Me
         per_step_bytes=change.per_step,
         rising_bytes=None if rising is None else rising.per_step,
         rising_reserved_bytes=None if trends.reserved is None else trends.reserved.per_step,
-        holders=[_holder(trace, holder) for holder in change.holders[:MAX_HOLDERS] if change.growing],
+        holders=[_build_holder(trace, holder) for holder in change.holders[:MAX_HOLDERS] if change.growing],
     )
 
 
-def _holder(trace: Trace, holder: GrowthHolder) -> MemoryHolder:
+def _build_holder(trace: Trace, holder: GrowthHolder) -> MemoryHolder:
     """Return the row of a holder, with its newest block as the example."""
     event, names = event_row(trace, holder.latest), steps(trace).names
     return MemoryHolder(
@@ -188,7 +188,7 @@ def _holder(trace: Trace, holder: GrowthHolder) -> MemoryHolder:
     )
 
 
-def _failures(trace: Trace) -> list[MemoryFailure]:
+def _build_failures(trace: Trace) -> list[MemoryFailure]:
     return [
         MemoryFailure(
             event=failure.event,

@@ -96,12 +96,12 @@ def build_events(trace: Trace, params: EventsParams) -> MemoryEvents:
         device=level.device.name,
         total=len(chosen),
         total_bytes=sum_block_sizes(trace, chosen),
-        rows=[_block_row(trace, block, with_modules) for block in page],
+        rows=[_build_block_row(trace, block, with_modules) for block in page],
         reasons=reason_texts({} if has_addresses(trace) else {"released_ns": NO_ADDRESSES}),
     )
 
 
-def _block_row(trace: Trace, block: BlockLifetime, with_modules: bool) -> MemoryEvent:
+def _build_block_row(trace: Trace, block: BlockLifetime, with_modules: bool) -> MemoryEvent:
     allocation = block.allocation
     return MemoryEvent(
         event=event_row(trace, block.first),
@@ -203,12 +203,14 @@ def build_live(trace: Trace, params: LiveParams) -> MemoryLive:
         older_bytes=live.older,
         older_released_bytes=live.older_released,
         total_rows=live.total_groups,
-        rows=[_live_row(trace, group, params.group_by, live.bytes + (live.older or 0)) for group in live.groups],
+        rows=[
+            _build_live_row(trace, group, params.group_by, live.bytes + (live.older or 0)) for group in live.groups
+        ],
         reasons=reason_texts(_live_reasons(trace, level, live, index)),
     )
 
 
-def _live_row(trace: Trace, group: LiveGroup, group_by: LiveGrouping, total: int) -> LiveRow:
+def _build_live_row(trace: Trace, group: LiveGroup, group_by: LiveGrouping, total: int) -> LiveRow:
     return LiveRow(
         name=_live_name(trace, group, group_by),
         frames=[parse_frame(text) for text in group.frames],

@@ -59,7 +59,7 @@ def device_headline(
             size=format_bytes(memory.allocated_in_trace),
         )
     if peak.bytes < MIN_HEADLINE_BYTES:
-        return _small_peak(memory, peak, at_peak)
+        return _small_peak_sentence(memory, peak, at_peak)
     share = ""
     if memory.device.capacity is not None:
         share = f", {format_ratio(peak.bytes / memory.device.capacity)} of its capacity"
@@ -70,7 +70,7 @@ def device_headline(
         outside=""
         if peak_in_steps is None
         else f" outside of the {noun}s, which reach {format_bytes(peak_in_steps)}",
-        most=_largest_part(memory.device.name, at_peak, top_operator, peak.bytes),
+        most=_largest_part_sentence(memory.device.name, at_peak, top_operator, peak.bytes),
     )
 
 
@@ -161,7 +161,7 @@ def reserved_sentence(kind: str, reserved: ReservedRise, noun: str) -> Text:
     )
 
 
-def _small_peak(memory: DeviceMemory, peak: PeakMoment, at_peak: LiveMemory) -> Text:
+def _small_peak_sentence(memory: DeviceMemory, peak: PeakMoment, at_peak: LiveMemory) -> Text:
     """Return how little memory is used; the total of the trace where nothing is older, else the peak."""
     if not at_peak.older and memory.start in (None, 0) and memory.allocated_in_trace < MIN_HEADLINE_BYTES:
         size = Phrase(format_bytes(memory.allocated_in_trace), link("memory", device=memory.device.name))
@@ -176,7 +176,7 @@ def _peak_link(memory: DeviceMemory, peak: PeakMoment) -> str:
     return link("memory", device=memory.device.name, at=peak.time)
 
 
-def _largest_part(device: str, at_peak: LiveMemory, top_operator: str | None, peak: int) -> Text:
+def _largest_part_sentence(device: str, at_peak: LiveMemory, top_operator: str | None, peak: int) -> Text:
     older = at_peak.older or 0
     top = at_peak.groups[0] if at_peak.groups else None
     if top is not None and top.bytes > older and top_operator is not None:
@@ -194,17 +194,17 @@ def _largest_part(device: str, at_peak: LiveMemory, top_operator: str | None, pe
 
 def device_details(memory: DeviceMemory) -> Text:
     """Return the failed allocations, the others and whether they were released, and the worst fragmentation."""
-    return sentences(_failures(memory), _allocations(memory), _fragmentation(memory))
+    return sentences(_failures_sentence(memory), _allocations_sentence(memory), _fragmentation_sentence(memory))
 
 
-def _failures(memory: DeviceMemory) -> Text:
+def _failures_sentence(memory: DeviceMemory) -> Text:
     if not memory.failures:
         return ()
     count = Phrase(plural(memory.failures, "allocation"), link("trace", event=memory.first_failure))
     return text("{count} ran out of memory.", count=count)
 
 
-def _allocations(memory: DeviceMemory) -> Text:
+def _allocations_sentence(memory: DeviceMemory) -> Text:
     name = memory.device.name
     released: str | Text = ""
     if memory.unreleased:
@@ -219,7 +219,7 @@ def _allocations(memory: DeviceMemory) -> Text:
     )
 
 
-def _fragmentation(memory: DeviceMemory) -> Text:
+def _fragmentation_sentence(memory: DeviceMemory) -> Text:
     worst = memory.unused
     if worst is None or worst.bytes <= 0:
         return ()

@@ -72,7 +72,7 @@ def build(trace: Trace, params: OperatorsParams) -> OperatorsPayload:
     """Build the table: rows in order of device self time, else host self time, largest first."""
     filters = _filters(params)
     has_device = len(rows_of_kind(trace, *DEVICE_KINDS)) > 0 and device_kind(trace) != "HPU"
-    rows = _rows(trace, operator_table(trace, params.group_by, filters), params, has_device)
+    rows = _build_rows(trace, operator_table(trace, params.group_by, filters), params, has_device)
     rows.sort(key=lambda row: (row.device_self_ns or 0, row.host_self_ns), reverse=True)
     totals = OperatorTotals(
         sum(row.calls for row in rows),
@@ -105,7 +105,9 @@ def _filters(params: OperatorsParams | OperatorRowParams) -> OperatorFilter:
     return OperatorFilter(params.step, params.thread, params.phase, params.kernel, params.family)
 
 
-def _rows(trace: Trace, table: OperatorTable, params: OperatorsParams, has_device: bool) -> list[OperatorRow]:
+def _build_rows(
+    trace: Trace, table: OperatorTable, params: OperatorsParams, has_device: bool
+) -> list[OperatorRow]:
     sums = operator_sums(table)
     labels = operator_labels(trace, sums.event, params.group_by)
     missing = [None] * len(table.groups)
@@ -256,7 +258,7 @@ def build_stacks(trace: Trace, params: OperatorRowParams) -> OperatorStacksPaylo
     return OperatorStacksPayload(
         name=trace.strings[trace.events.name[params.event]],
         stacks=stacks,
-        frames=[_stack_frame(merged) for merged in found.merged],
+        frames=[_build_stack_frame(merged) for merged in found.merged],
         bare=found.bare,
         reason=None if stacks else text(missing),
     )
@@ -278,7 +280,7 @@ def _missing_stacks_reason(trace: Trace) -> str:
     return f"no call stacks are recorded ({recording_option(trace, 'stacks')})"
 
 
-def _stack_frame(merged: MergedFrame) -> StackFrame:
+def _build_stack_frame(merged: MergedFrame) -> StackFrame:
     source = parse_frame(merged.text)
     return StackFrame(
         source.text,

@@ -88,7 +88,7 @@ def build(members: Members[RankOverlap], params: OverlapParams) -> OverlapPayloa
         [None if number is None else _traced_link(member_of[worker], number) for number in row]
         for (worker, _), row in worst_iterations
     ]
-    rows = [_rank_row(member, by_worker.get(member.worker)) for member in members]
+    rows = [_build_rank_row(member, by_worker.get(member.worker)) for member in members]
     collectives = {
         name: column_mean(tables, f"{name}_exposed") or 0.0
         for name in COLLECTIVE_STREAMS
@@ -127,12 +127,12 @@ def build(members: Members[RankOverlap], params: OverlapParams) -> OverlapPayloa
             for difference in differences
         ],
         recorded_headline=words.recorded_headline(differences),
-        series=_series(tables, maps["total"].steps),
-        dips=_dips(tables),
+        series=_build_series(tables, maps["total"].steps),
+        dips=_build_dips(tables),
     )
 
 
-def _series(tables: Sequence[OverlapColumns], steps: Sequence[tuple[int, int]]) -> list[OverlapSeries]:
+def _build_series(tables: Sequence[OverlapColumns], steps: Sequence[tuple[int, int]]) -> list[OverlapSeries]:
     """Return the metrics that any rank recorded, by the groups of steps of the maps."""
     columns: dict[SeriesName, list[float | None]] = {
         name: means_by_group(tables, name, steps) for name in _SERIES if name != "overlap_ratio"
@@ -149,7 +149,7 @@ def _series(tables: Sequence[OverlapColumns], steps: Sequence[tuple[int, int]]) 
     ]
 
 
-def _dips(tables: Sequence[OverlapColumns]) -> OverlapDipsPayload:
+def _build_dips(tables: Sequence[OverlapColumns]) -> OverlapDipsPayload:
     dips = find_dips(tables)
     rows = [
         OverlapSignalRow(
@@ -172,7 +172,7 @@ def _dips(tables: Sequence[OverlapColumns]) -> OverlapDipsPayload:
     return OverlapDipsPayload(words.dips_headline(dips), dips.iterations, dips.dips, rows)
 
 
-def _rank_row(member: Member[RankOverlap], columns: OverlapColumns | None) -> OverlapRankRow:
+def _build_rank_row(member: Member[RankOverlap], columns: OverlapColumns | None) -> OverlapRankRow:
     tables = [] if columns is None else [columns]
 
     def mean(name: str) -> float | None:

@@ -166,7 +166,7 @@ def dips_headline(dips: OverlapDips) -> Text:
     )
     count = f"{dips.dips:,} of {plural(dips.iterations, 'iteration')}"
     if best is not None:
-        return _coincidence(best)
+        return _coincidence_sentence(best)
     if dips.signals:
         names = join_phrases(SERIES_TITLES[each.signal].lower() for each in dips.signals)
         return text(
@@ -175,7 +175,7 @@ def dips_headline(dips: OverlapDips) -> Text:
     return text("Overlap dips in {count}. The cause is unknown: {reason}.", count=count, reason=_no_signals(dips))
 
 
-def _coincidence(evidence: SignalEvidence) -> Text:
+def _coincidence_sentence(evidence: SignalEvidence) -> Text:
     return text(
         "{strength} evidence that dips in overlap coincide with {what} in {dips_with} of {dips}, "
         "and in {others_with} of {others}.",

@@ -51,8 +51,8 @@ def build_recommendation(
     noun      what a step is, see `steps.step_noun`
     """
     finding = advice.finding
-    words = _say_iterations(_words(advice), noun)
-    evidence = evidence or _evidence(finding)
+    words = _say_iterations(_find_words(advice), noun)
+    evidence = evidence or _evidence_text(finding)
     measured = None if advice.gain is None else advice.gain.measured_ns
     parts: dict[str, str | Phrase | Text] = {
         "time": Phrase(format_duration(measured), evidence if _shows(finding, measured) else None),
@@ -68,8 +68,8 @@ def build_recommendation(
         "place": text(" ({place})", place=finding.place) if finding.place else "",
         "message": finding.place,
         "operator": f", most of it allocated by {finding.operator}" if finding.operator else "",
-        "unknown": _unknown_work(finding),
-        "sizes": _unaligned_sizes(finding),
+        "unknown": _unknown_work_text(finding),
+        "sizes": _unaligned_sizes_text(finding),
         "base": base,
         "device": device,
         "used": used_more(int(finding.value or 0)),
@@ -91,7 +91,7 @@ def build_recommendation(
         basis=None if advice.gain is None else advice.gain.basis,
         rule=words.rule,
         code=words.code,
-        exception=_exception(words, advice.gain),
+        exception=_exception_text(words, advice.gain),
         evidence=evidence,
     )
 
@@ -112,7 +112,7 @@ def _shows(finding: Finding, measured_ns: float | None) -> bool:
     return measured_ns <= finding.window[1] - finding.window[0]
 
 
-def _words(advice: Advice) -> RuleWords:
+def _find_words(advice: Advice) -> RuleWords:
     """Return the words of the finding's rule, which say so where its cost alone is no reason for the advice."""
     words, gain = RULE_WORDS[advice.finding.id, advice.finding.case], advice.gain
     if gain is None or advice.gain_share is None or gain.measured_ns >= gain.ns:
@@ -156,14 +156,14 @@ def _exceeds_measured(gain: Gain | None) -> bool:
     return gain is not None and gain.basis == "what_if" and gain.ns > EXTRA_GAIN_RATIO * gain.measured_ns
 
 
-def _exception(words: RuleWords, gain: Gain | None) -> str:
+def _exception_text(words: RuleWords, gain: Gain | None) -> str:
     """Return when the advice doesn't apply; once all ranks are compared, it hides no straggler."""
     if not words.late or (gain is not None and gain.basis == "ranks"):
         return words.exception
     return f"{words.exception.removesuffix('.')}, or a rank is late, which looks the same in one rank's file."
 
 
-def _unknown_work(finding: Finding) -> str:
+def _unknown_work_text(finding: Finding) -> str:
     """Return that some products have no roofline, so that memory may bound them and nothing is saved."""
     if finding.id != "mixed_precision" or finding.value is None:
         return ""
@@ -171,7 +171,7 @@ def _unknown_work(finding: Finding) -> str:
     return f" The roofline of {part} is unknown; where memory limits them, Tensor Cores save nothing."
 
 
-def _unaligned_sizes(finding: Finding) -> str:
+def _unaligned_sizes_text(finding: Finding) -> str:
     """Return which sizes have to be padded for Tensor Cores to run at full speed."""
     if finding.id != "mixed_precision" or not finding.place:
         return ""
@@ -179,7 +179,7 @@ def _unaligned_sizes(finding: Finding) -> str:
     return f" They are slower with sizes that aren't multiples of {multiple}, as in {finding.place}: pad those."
 
 
-def _evidence(finding: Finding) -> str:
+def _evidence_text(finding: Finding) -> str:
     if finding.id in ("memory_limit", "memory_peak"):
         return link("memory", device=finding.subject)
     if finding.id in ("memory_growth", "reserved_growth"):

@@ -93,7 +93,9 @@ def build(trace: Trace, params: NoParams) -> Overview:
         waits_unrecorded=has_unrecorded_waits(trace) or (times is not None and has_unlinked_communication(trace)),
     )
     spent = sentences(
-        _step_sentence(trace, first.average, kind, hardware), *_evidence(trace, first.average, kind), path
+        _step_sentence(trace, first.average, kind, hardware),
+        *_evidence_sentences(trace, first.average, kind),
+        path,
     )
     return replace(
         first,
@@ -112,7 +114,7 @@ def build(trace: Trace, params: NoParams) -> Overview:
             replayed=f"complete {first.step_noun}s" if steps(trace).recorded else "this trace",
         ),
         recommendations=recommendations,
-        no_advice=() if recommendations else _no_advice(trace, first.average, kind),
+        no_advice=() if recommendations else _no_advice_sentence(trace, first.average, kind),
         reasons=reasons,
     )
 
@@ -134,7 +136,7 @@ def _engine_headline(trace: Trace) -> Text:
     return () if facts is None or facts.verdict.bottleneck is None else serving_headline(facts)
 
 
-def _no_advice(trace: Trace, average: Average | None, kind: str | None) -> Text:
+def _no_advice_sentence(trace: Trace, average: Average | None, kind: str | None) -> Text:
     """Say why there is no advice, or that only the engine's settings help."""
     from torch_tb_profiler.analyses.serving.advice import serving_advice  # few traces get here
 
@@ -163,7 +165,7 @@ def _build_measured(trace: Trace) -> Overview:
     no_hardware, reason = missing_work_reason(trace), no_advice_reason(trace)
     if no_hardware is not None:
         reasons["hardware"] = no_hardware
-    evidence = _evidence(trace, average, kind)
+    evidence = _evidence_sentences(trace, average, kind)
     spent = sentences(_step_sentence(trace, average, kind), *evidence)
     left_out = sentences(odd_steps_sentence(trace), outside_steps_sentence(trace))
     explanation = words.steps_explanation(
@@ -252,7 +254,7 @@ def _submitted_share(trace: Trace) -> float:
     return total(submitted_idle_times(trace)) / idle if idle else 0.0
 
 
-def _evidence(trace: Trace, average: Average | None, kind: str | None) -> list[Text]:
+def _evidence_sentences(trace: Trace, average: Average | None, kind: str | None) -> list[Text]:
     """Return what backs the sentence about the step: the largest kernel, or the function the host is in."""
     if average is None or kind is None or average.duration_ns <= 0 or is_truncated(trace.health):
         return []
@@ -260,14 +262,14 @@ def _evidence(trace: Trace, average: Average | None, kind: str | None) -> list[T
         return []
     cause = words.idle_cause(average)
     if cause is None:
-        return _largest_kernel(trace, average)
+        return _largest_kernel_sentences(trace, average)
     function = unrecorded_function(trace) if cause == "other" else None
     if function is None or _submitted_share(trace) > words.SUBMITTED_SHARE:
         return []
     return [words.unrecorded_sentence(Phrase(shorten_frame(function.name), link("trace", event=function.event)))]
 
 
-def _largest_kernel(trace: Trace, average: Average) -> list[Text]:
+def _largest_kernel_sentences(trace: Trace, average: Average) -> list[Text]:
     """Name the kernel with the most time; if another one has it in the typical steps, that one."""
     from torch_tb_profiler.analyses.kernels.table import (
         largest_kernel,
@@ -343,7 +345,7 @@ _ALONE = TraceView(
 )
 
 
-def _views_of_job() -> tuple[View, ...]:
+def _build_views_of_job() -> tuple[View, ...]:
     from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
     from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
     from torch_tb_profiler.views.overview.ranks import build_beside_ranks
@@ -381,5 +383,5 @@ TAB = Tab(
             answers="The quick part of the overview: no schedule is replayed and no FLOPs are counted.",
         ),
     ),
-    of_job=_views_of_job,
+    of_job=_build_views_of_job,
 )

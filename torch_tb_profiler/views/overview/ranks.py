@@ -74,7 +74,7 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
         return replace(alone, beside=unread_ranks_sentence(len(members), unread))
     if unread:
         return alone
-    alone = replace(alone, health=[*alone.health, *_missing_ranks_note(members)])
+    alone = replace(alone, health=[*alone.health, *_build_missing_ranks_note(members)])
     if is_truncated(alone.health) or alone.average is None:
         return alone
     comparison, verdict = compare_members(members), judge_members(members).verdict
@@ -93,16 +93,20 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
     by_kernels = comparison.sources[position].summary.by_kernels
     kind = recorded_device_type(alone.configuration)
     recommendations = list(
-        _corrected_advice(
+        _correct_advice(
             alone.recommendations, average, waiting, base, device_noun(kind), by_kernels, alone.step_noun
         )
     )
     if verdict.kind == "straggler":
         repeated = [each for each in recommendations if _repeats_cause(each, verdict, position)]
         recommendations = [each for each in recommendations if each not in repeated]
-        recommendations.append(_straggler_advice(members, verdict, position, average, repeated, alone.step_noun))
+        recommendations.append(
+            _build_straggler_advice(members, verdict, position, average, repeated, alone.step_noun)
+        )
     elif verdict.imbalance is not None and (verdict.in_turn is not None or verdict.uneven is not None):
-        recommendations.append(_imbalance_advice(members, verdict, verdict.imbalance, average, alone.step_noun))
+        recommendations.append(
+            _build_imbalance_advice(members, verdict, verdict.imbalance, average, alone.step_noun)
+        )
     recommendations.sort(key=lambda advice: -advice_priority(advice.id, advice.gain_ns))
     return replace(
         alone,
@@ -112,12 +116,14 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
         no_advice=()
         if recommendations
         else sentences(
-            _nothing_but_waiting(average, waiting, base, waits_for_missing=verdict.reason in ("absent", "missing"))
+            _nothing_but_waiting_sentence(
+                average, waiting, base, waits_for_missing=verdict.reason in ("absent", "missing")
+            )
             or alone.no_advice
             or no_advice_sentence(average, None, kind, alone.step_noun),
             _late_at_times_sentence(verdict, position, alone.step_noun),
         ),
-        beside=_waiting_and_stragglers(members, verdict, waiting, by_kernels),
+        beside=_waiting_and_stragglers_sentence(members, verdict, waiting, by_kernels),
         waiting=waiting,
     )
 
@@ -134,7 +140,7 @@ def headline_beside_ranks(alone: Overview, recommendations: list[Recommendation]
     return headline(opening, recommendations, waiting) if waiting or about_job else alone.headline
 
 
-def _corrected_advice(
+def _correct_advice(
     recommendations: list[Recommendation],
     average: Average,
     waiting: CommunicationParts,
@@ -165,7 +171,7 @@ def _waiting_clause(average: Average, waiting: CommunicationParts, base: str) ->
     return text("{share} is waiting for other ranks", share=share)
 
 
-def _nothing_but_waiting(
+def _nothing_but_waiting_sentence(
     average: Average, waiting: CommunicationParts, base: str, *, waits_for_missing: bool
 ) -> Text:
     """Say that no advice applies to this rank because it waits for others; empty if it hardly does.
@@ -195,7 +201,7 @@ def _late_at_times_sentence(verdict: StragglerVerdict, position: int, noun: str)
     )
 
 
-def _waiting_and_stragglers(
+def _waiting_and_stragglers_sentence(
     members: Members[RankSummary], verdict: StragglerVerdict, waiting: CommunicationParts, by_kernels: bool
 ) -> Text:
     """Say what communication (exposed, if `by_kernels`) is spent on, and whether a rank is a straggler."""
@@ -209,7 +215,7 @@ def _waiting_and_stragglers(
     )
 
 
-def _missing_ranks_note(members: Members[RankSummary]) -> Iterator[HealthNote]:
+def _build_missing_ranks_note(members: Members[RankSummary]) -> Iterator[HealthNote]:
     """Yield a note on the health of the job's files if ranks are missing."""
     coverage, sentence = members_coverage(members), plain(coverage_sentence(members))
     if sentence:
@@ -235,7 +241,7 @@ def _repeats_cause(advice: Recommendation, verdict: StragglerVerdict, position: 
     return advice.id in ("host_code", "short_code") and any(name in plain(advice.text) for name in names)
 
 
-def _straggler_advice(
+def _build_straggler_advice(
     members: Members[RankSummary],
     verdict: StragglerVerdict,
     position: int,
@@ -264,7 +270,7 @@ def _straggler_advice(
     step_ns = max(average.duration_ns, mean_counted_step_ns(comparison, position))
     cost = min(cost, step_ns)
     remedies = [text("{title}.", title=each.title) for each in repeated]
-    advice = _job_advice(
+    advice = _build_job_advice(
         "straggler",
         text(
             "Find out why {names} {are} late",
@@ -281,7 +287,7 @@ def _straggler_advice(
     return replace(advice, code="\n".join(each.code for each in repeated if each.code))
 
 
-def _imbalance_advice(
+def _build_imbalance_advice(
     members: Members[RankSummary], verdict: StragglerVerdict, cost: float, average: Average, noun: str
 ) -> Recommendation:
     """Build the advice where ranks are late in turn, or have more or less work; `cost` in ns per step."""
@@ -296,10 +302,10 @@ def _imbalance_advice(
     else:
         title, found = text("Divide the work evenly between the ranks"), "kernels of other sizes on a rank"
         exception = "the inputs of a rank can't be made larger or smaller."
-    return _job_advice("imbalance", title, message, cost, average.duration_ns, found, exception, noun)
+    return _build_job_advice("imbalance", title, message, cost, average.duration_ns, found, exception, noun)
 
 
-def _job_advice(
+def _build_job_advice(
     id: str, title: Text, message: Text, cost: float, step_ns: float, found: str, exception: str, noun: str
 ) -> Recommendation:
     """Build advice on what the files of all ranks show.

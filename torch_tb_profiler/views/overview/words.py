@@ -359,7 +359,7 @@ def steps_explanation(
     filling = average.filling if average is not None else None
     first = _filling_sentence(complete[0], noun) if filling is not None else ()
     typical = [step for step in complete if step.name not in odd and step.name != filling]
-    return sentences(_variation(typical, truncated, bool(odd), noun), first, left_out)
+    return sentences(_variation_sentence(typical, truncated, bool(odd), noun), first, left_out)
 
 
 def _filling_sentence(step: Step, noun: str) -> Text:
@@ -371,7 +371,7 @@ def _filling_sentence(step: Step, noun: str) -> Text:
     )
 
 
-def _variation(complete: Sequence[Step], truncated: bool, typical: bool, noun: str) -> Text:
+def _variation_sentence(complete: Sequence[Step], truncated: bool, typical: bool, noun: str) -> Text:
     """Say how long steps take, and what varies; `typical`: odd ones, which have their own sentence, are out."""
     if len(complete) < 2:
         return text("{count} recorded.", count=plural(len(complete), f"complete {noun}"))

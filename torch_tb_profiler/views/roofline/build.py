@@ -58,9 +58,9 @@ def build(trace: Trace, params: RooflineParams) -> RooflinePayload:
     """Return the rows with the most device time first. Raises UsageError for peaks that can't be parsed."""
     chosen = WorkFilter(params.step, params.device)
     table = roofline_table(trace, params.group_by, chosen, params.peaks)
-    rows = sorted(_rows(trace, table, params), key=lambda row: row.device_ns, reverse=True)
+    rows = sorted(_build_rows(trace, table, params), key=lambda row: row.device_ns, reverse=True)
     used = utilization(trace, chosen, params.peaks)
-    peaks = _peaks(trace, params)
+    peaks = _build_peaks(trace, params)
     counters = hardware_counters(trace)
     shown = _count_fitting(rows)
     recorded = steps(trace)
@@ -82,7 +82,7 @@ def build(trace: Trace, params: RooflineParams) -> RooflinePayload:
         modeled_ns=used.modeled_ns,
         device_ns=used.device_ns,
         unlinked_ns=table.unlinked_ns,
-        tokens=_tokens(trace),
+        tokens=_build_token_rate(trace),
         counters=counters,
         devices=peaks,
         steps=list(dict.fromkeys(recorded.names)) if recorded.recorded else [],
@@ -91,14 +91,14 @@ def build(trace: Trace, params: RooflineParams) -> RooflinePayload:
     )
 
 
-def _rows(trace: Trace, table: RooflineTable, params: RooflineParams) -> list[RooflineRow]:
+def _build_rows(trace: Trace, table: RooflineTable, params: RooflineParams) -> list[RooflineRow]:
     if len(table.groups) == 0:
         return []
     totals = sum_rows(trace, table.items, table.groups, params.peaks)
-    return [_row(trace, totals, i, params.group_by) for i in range(len(table.groups))]
+    return [_build_row(trace, totals, i, params.group_by) for i in range(len(table.groups))]
 
 
-def _row(trace: Trace, totals: RooflineSums, i: int, group_by: str) -> RooflineRow:
+def _build_row(trace: Trace, totals: RooflineSums, i: int, group_by: str) -> RooflineRow:
     event, busy = int(totals.event[i]), int(totals.busy[i])
     name = _name(trace, event, group_by)
     flops, moved, roof = (optional_float(values[i]) for values in (totals.flops, totals.bytes, totals.roof))
@@ -166,14 +166,14 @@ def _other_rows(rows: list[RooflineRow]) -> OtherRows | None:
     return OtherRows(len(rows), sum(row.calls for row in rows), sum(row.device_ns for row in rows))
 
 
-def _tokens(trace: Trace) -> TokenRate | None:
+def _build_token_rate(trace: Trace) -> TokenRate | None:
     rate = count_tokens(trace)
     if rate is None:
         return None
     return TokenRate(rate.per_second, rate.prompt, rate.generating, rate.iterations, rate.duration_ns)
 
 
-def _peaks(trace: Trace, params: RooflineParams) -> list[DevicePeaks]:
+def _build_peaks(trace: Trace, params: RooflineParams) -> list[DevicePeaks]:
     known, clocks = device_peaks(trace, params.peaks), recorded_clocks(trace)
     return [
         DevicePeaks(
@@ -206,7 +206,7 @@ def hardware_counters(trace: Trace) -> RooflineCounters | None:
     table = counter_totals(trace)
     names = [name_of(trace, row) for row in table.event.tolist()]
     short = short_names(names)
-    rows = [_counter_row(trace, table, i, name, short[name]) for i, name in enumerate(names)]
+    rows = [_build_counter_row(trace, table, i, name, short[name]) for i, name in enumerate(names)]
     rows.sort(key=lambda row: (row.flops or 0.0, row.calls), reverse=True)
     shown = rows[:MAX_COUNTER_ROWS]
     return RooflineCounters(
@@ -224,7 +224,7 @@ def _counter_source(trace: Trace, amd: bool) -> str:
     return next((f"{text[0].upper()}{text[1:]}." for text in messages), ROCPROF) if amd else CUPTI
 
 
-def _counter_row(trace: Trace, table: CounterTotals, i: int, name: str, short: str) -> CounterRow:
+def _build_counter_row(trace: Trace, table: CounterTotals, i: int, name: str, short: str) -> CounterRow:
     operator, outermost = int(table.operator[i]), int(table.outermost[i])
     return CounterRow(
         event=int(table.event[i]),

@@ -29,7 +29,7 @@ def headline(
         no_times = "Kernel times aren't recorded together with counters."
         no_operators = "The operators that launched them aren't recorded."
         return sentences(_counter_sentence(counters), text(no_times if used.device_ns == 0 else no_operators))
-    return sentences(_utilization(used, devices, params), _saving_text(rows, params))
+    return sentences(_utilization_sentence(used, devices, params), _saving_text(rows, params))
 
 
 def _counter_sentence(counters: RooflineCounters) -> Text:
@@ -54,7 +54,7 @@ def _counter_sentence(counters: RooflineCounters) -> Text:
     )
 
 
-def _utilization(used: Utilization, devices: Sequence[DevicePeaks], params: RooflineParams) -> Text:
+def _utilization_sentence(used: Utilization, devices: Sequence[DevicePeaks], params: RooflineParams) -> Text:
     if used.coverage is None:
         return text("No device work matches.")
     modeled = _coverage_clause(used)

@@ -67,17 +67,17 @@ def build(trace: Trace, _: NoParams) -> ServingPayload:
         iterations=IterationColumns(**iteration_columns(trace, listed)),
         iteration_numbers=listed.tolist(),
         iterations_total=len(found),
-        phases=[_phase(each, total) for each in phases],
-        rates=_rates(found, rates),
+        phases=[_build_phase(each, total) for each in phases],
+        rates=_build_rates(found, rates),
         cost=_cost(cost),
-        stalls=[_stall(found, each) for each in _largest(stalls)],
+        stalls=[_build_stall(found, each) for each in _find_largest(stalls)],
         stalls_total=len(stalls),
         requests_total=0 if (recorded := serving_requests(trace)) is None else len(recorded.event),
         idle_by_cause=dict(zip(CAUSES, times.idle.sum(0).tolist(), strict=True)),
         families=decode_families(trace),
         advice=[words.advice_row(each, facts) for each in serving_advice(trace)],
         on_device=times.on_device,
-        requests=_requests(trace),
+        requests=_build_requests(trace),
         reasons=_reasons(verdict.reason, times),
     )
 
@@ -100,7 +100,7 @@ def build_iterations(trace: Trace, params: IterationsParams) -> IterationsPayloa
     )
 
 
-def _largest(stalls: Sequence[Stall]) -> list[Stall]:
+def _find_largest(stalls: Sequence[Stall]) -> list[Stall]:
     """Return the stalls with most extra time in their order."""
     if len(stalls) <= MAX_STALLS:
         return list(stalls)
@@ -108,7 +108,7 @@ def _largest(stalls: Sequence[Stall]) -> list[Stall]:
     return [stall for stall in stalls if stall.extra_ns >= least][:MAX_STALLS]
 
 
-def _phase(phase: PhaseSummary, total: int) -> PhaseRow:
+def _build_phase(phase: PhaseSummary, total: int) -> PhaseRow:
     return PhaseRow(
         phase=phase.phase,
         iterations=phase.iterations,
@@ -127,7 +127,7 @@ def _phase(phase: PhaseSummary, total: int) -> PhaseRow:
     )
 
 
-def _rates(found: ServingIterations, rates: ServingRates) -> Rates:
+def _build_rates(found: ServingIterations, rates: ServingRates) -> Rates:
     between, requests, kv = rates.between_tokens, rates.requests, rates.kv_tokens
     first_token, queue, reasons = rates.first_token, rates.queue, dict[str, str]()
     if first_token is None:
@@ -182,7 +182,7 @@ def _rates(found: ServingIterations, rates: ServingRates) -> Rates:
     )
 
 
-def _requests(trace: Trace) -> RequestColumns | None:
+def _build_requests(trace: Trace) -> RequestColumns | None:
     columns = request_columns(trace)
     if columns is None:
         return None
@@ -191,11 +191,11 @@ def _requests(trace: Trace) -> RequestColumns | None:
 
 def _cost(cost: IterationCost) -> CostLaw:
     return CostLaw(
-        fixed_ns=_term(cost.fixed),
-        per_prompt_token_ns=_term(cost.per_prompt_token),
-        per_request_ns=_term(cost.per_request),
-        per_kv_token_ns=_term(cost.per_kv_token),
-        explained=_six_digits(cost.explained),
+        fixed_ns=_build_term(cost.fixed),
+        per_prompt_token_ns=_build_term(cost.per_prompt_token),
+        per_request_ns=_build_term(cost.per_request),
+        per_kv_token_ns=_build_term(cost.per_kv_token),
+        explained=_round_to_six_digits(cost.explained),
         iterations=cost.iterations,
         outliers=cost.outliers,
         one_batch=DecodeCost(*cost.batch) if cost.batch is not None else None,
@@ -203,21 +203,21 @@ def _cost(cost: IterationCost) -> CostLaw:
     )
 
 
-def _term(coefficient: Coefficient) -> CostTerm:
+def _build_term(coefficient: Coefficient) -> CostTerm:
     return CostTerm(
-        _six_digits(coefficient.value),
-        _six_digits(coefficient.low),
-        _six_digits(coefficient.high),
+        _round_to_six_digits(coefficient.value),
+        _round_to_six_digits(coefficient.low),
+        _round_to_six_digits(coefficient.high),
         coefficient.reason,
     )
 
 
-def _six_digits(value: float | None) -> float | None:
+def _round_to_six_digits(value: float | None) -> float | None:
     """Round a fitted value to 6 significant digits: what follows differs between releases of numpy."""
     return None if value is None else float(f"{value:.6g}")
 
 
-def _stall(found: ServingIterations, stall: Stall) -> StallRow:
+def _build_stall(found: ServingIterations, stall: Stall) -> StallRow:
     event = int(found.event[stall.iteration])
     return StallRow(
         iteration=stall.iteration,

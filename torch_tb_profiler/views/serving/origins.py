@@ -79,7 +79,7 @@ def build_origins(trace: Trace, params: ServingOriginsParams) -> ServingOrigins:
     work = iteration_work(trace, PHASES.index(phase) if phase in PHASES else -1)
     total = sum(each.time_ns for each in work)
     known = sum(each.time_ns for each in work if each.module or each.operator)
-    rows = [_row(each, count, total) for each in work[:MAX_ROWS]]
+    rows = [_build_row(each, count, total) for each in work[:MAX_ROWS]]
     return ServingOrigins(
         headline=_headline(work, phase, count, total, known),
         phase=phase,
@@ -91,7 +91,7 @@ def build_origins(trace: Trace, params: ServingOriginsParams) -> ServingOrigins:
     )
 
 
-def _row(work: IterationWork, count: int, total: int) -> ServingOriginRow:
+def _build_row(work: IterationWork, count: int, total: int) -> ServingOriginRow:
     return ServingOriginRow(
         family=work.family,
         module=work.module,

@@ -70,7 +70,7 @@ def build_ranks(members: Members[RankIterations], _: NoParams) -> ServingRanks:
     read = [member for member in members if member.result is not None and member.result.parts]
     results = [member.result for member in read if member.result is not None]
     engines = join_ranks(results)
-    rows = [_engine_row(i, each, read, results) for i, each in enumerate(engines)]
+    rows = [_build_engine_row(i, each, read, results) for i, each in enumerate(engines)]
     rates = [row.output_tokens_per_s for row in rows if row.output_tokens_per_s is not None]
     total = sum(rates) if rates and len(rates) == len(rows) else None
     return ServingRanks(
@@ -90,7 +90,7 @@ def build_ranks(members: Members[RankIterations], _: NoParams) -> ServingRanks:
     )
 
 
-def _engine_row(
+def _build_engine_row(
     number: int, engine: EngineRanks, read: list[Member[RankIterations]], results: list[RankIterations]
 ) -> ServingEngineRow:
     first = results[engine.members[0]]

@@ -75,20 +75,20 @@ def details(facts: ServingFacts) -> Text:
         ),
         text("{window}", window=_WINDOWS[facts.rates.window]) if facts.rates.window else (),
         text("The iterations are inferred from kernels: none has a label.") if found.source == "kernels" else (),
-        _inferred_phases(facts),
-        _other_engines(facts),
-        _uncertain_waits(facts),
+        _inferred_phases_sentence(facts),
+        _other_engines_sentence(facts),
+        _uncertain_waits_sentence(facts),
     )
 
 
-def _inferred_phases(facts: ServingFacts) -> Text:
+def _inferred_phases_sentence(facts: ServingFacts) -> Text:
     count = sum(phase.inferred for phase in facts.phases)
     if count == 0 or facts.found.source == "kernels":
         return ()
     return text("The phase of {count} is inferred from kernels.", count=plural(count, "iteration"))
 
 
-def _other_engines(facts: ServingFacts) -> Text:
+def _other_engines_sentence(facts: ServingFacts) -> Text:
     count = len(facts.found.other_threads)
     if count == 0:
         return ()
@@ -102,7 +102,7 @@ def _other_engines(facts: ServingFacts) -> Text:
     )
 
 
-def _uncertain_waits(facts: ServingFacts) -> Text:
+def _uncertain_waits_sentence(facts: ServingFacts) -> Text:
     """Say that a wait for requests and a host that recorded nothing look alike."""
     waited = int(facts.times.idle[~facts.times.certain, WAITING].sum())
     if waited == 0:
@@ -159,11 +159,11 @@ def advice_row(advice: ServingAdvice, facts: ServingFacts) -> AdviceRow:
     if advice.eager is not None and advice.eager < 1:  # the engine replays graphs, so it needs no flag for them
         title = _REST_TITLE
     return AdviceRow(
-        advice.kind, text("{title}", title=title), _payoff(advice, facts), advice.gain_ns, advice.gain_share
+        advice.kind, text("{title}", title=title), _payoff_text(advice, facts), advice.gain_ns, advice.gain_share
     )
 
 
-def _payoff(advice: ServingAdvice, facts: ServingFacts) -> Text:
+def _payoff_text(advice: ServingAdvice, facts: ServingFacts) -> Text:
     mean = facts.mean_ns
     if advice.kind == "chunk_prefill":
         if advice.chunk is None or advice.limit_ns is None:

@@ -181,7 +181,7 @@ def build_moment(trace: Trace, params: MomentParams) -> TraceMoment:
         subject=subject,
         operator=operator,
         emptied_by=emptied_by,
-        parts=[_part_payload(trace, gap_part) for gap_part in gap.longest(MAX_GAP_PARTS)] if gap else [],
+        parts=[_build_part(trace, gap_part) for gap_part in gap.longest(MAX_GAP_PARTS)] if gap else [],
         more=max(len(gap.parts) - MAX_GAP_PARTS, 0) if gap else 0,
     )
 
@@ -190,7 +190,7 @@ def _optional_ref(trace: Trace, row: int, python: bool) -> TraceRef | None:
     return None if row == NO_CODE else event_ref(trace, row, python)
 
 
-def _part_payload(trace: Trace, part: DeviceTimePart) -> MomentPart:
+def _build_part(trace: Trace, part: DeviceTimePart) -> MomentPart:
     has_row = part.row != NO_CODE
     return MomentPart(
         category=DEVICE_TIME_CATEGORIES[part.category],

@@ -64,7 +64,7 @@ def build(trace: Trace, params: TraceParams) -> TracePayload:
     series, wall = all_series(trace), trace.wall_start_ns
     if any(counter.group is None for counter in series):
         groups.append(TraceGroup("counters", "Counters", "", None))
-    counts = _counts(trace, arranged, recording.outside)
+    counts = _count_slices(trace, arranged, recording.outside)
     if is_truncated(trace.health):
         headline = truncation_sentence()
     else:
@@ -80,9 +80,9 @@ def build(trace: Trace, params: TraceParams) -> TracePayload:
         first_begin_ns=opening.begin,
         first_end_ns=opening.end,
         groups=groups,
-        tracks=_tracks(trace, _depths(arranged, between), series, len(groups) - 1),
+        tracks=_build_tracks(trace, _find_depths(arranged, between), series, len(groups) - 1),
         counts=counts,
-        steps=_steps(table),
+        steps=_build_steps(table),
         steps_recorded=table.recorded,
         classes=list(CLASSES),
         categories=list(DEVICE_TIME_CATEGORIES),
@@ -99,7 +99,7 @@ def build(trace: Trace, params: TraceParams) -> TracePayload:
     )
 
 
-def _steps(table: Steps) -> list[TraceStep]:
+def _build_steps(table: Steps) -> list[TraceStep]:
     columns = table.starts.tolist(), table.ends.tolist(), table.complete.tolist()
     return [
         TraceStep(name, start, end - start, complete)
@@ -107,14 +107,14 @@ def _steps(table: Steps) -> list[TraceStep]:
     ]
 
 
-def _tracks(
+def _build_tracks(
     trace: Trace, depths: Sequence[int], series: tuple[CounterSeries, ...], last_group: int
 ) -> list[TraceTrack]:
     slice_tracks = tracks(trace).tracks
     rows = [_blame_track(trace, id, device) for device, id in blame_tracks(trace)]
-    rows += [_slice_track(trace, id, track, depths[id]) for id, track in enumerate(slice_tracks)]
+    rows += [_build_slice_track(trace, id, track, depths[id]) for id, track in enumerate(slice_tracks)]
     rows += [
-        _counter_track(counter_id(trace, i), counter, last_group if counter.group is None else counter.group)
+        _build_counter_track(counter_id(trace, i), counter, last_group if counter.group is None else counter.group)
         for i, counter in enumerate(series)
     ]
     # Device time is above the device's streams, counters are below the slices of their group.
@@ -129,7 +129,7 @@ def _depths_between(trace: Trace) -> Iterable[tuple[int, int]]:
     return zip(frames.track.tolist(), frames.depth.tolist(), strict=True)
 
 
-def _depths(arranged: LaneCounts, between: Iterable[tuple[int, int]]) -> list[int]:
+def _find_depths(arranged: LaneCounts, between: Iterable[tuple[int, int]]) -> list[int]:
     """Return the number of lanes of each track, with those of the Python frames between operators."""
     depths = [*arranged.depths]
     for track, depth in between:
@@ -137,7 +137,7 @@ def _depths(arranged: LaneCounts, between: Iterable[tuple[int, int]]) -> list[in
     return depths
 
 
-def _slice_track(trace: Trace, id: int, track: Track, depth: int) -> TraceTrack:
+def _build_slice_track(trace: Trace, id: int, track: Track, depth: int) -> TraceTrack:
     thread = trace.threads[track.code]
     return replace(
         _RULER,
@@ -162,7 +162,7 @@ def _blame_track(trace: Trace, id: int, device: int) -> TraceTrack:
     return replace(_RULER, id=id, kind="blame", name="Why idle", group=group, device=device)
 
 
-def _counter_track(id: int, series: CounterSeries, group: int) -> TraceTrack:
+def _build_counter_track(id: int, series: CounterSeries, group: int) -> TraceTrack:
     low, high = series.range
     return replace(
         _RULER,
@@ -180,7 +180,7 @@ def _counter_track(id: int, series: CounterSeries, group: int) -> TraceTrack:
     )
 
 
-def _counts(trace: Trace, arranged: LaneCounts, outside: int) -> TraceCounts:
+def _count_slices(trace: Trace, arranged: LaneCounts, outside: int) -> TraceCounts:
     slice_tracks = tracks(trace).tracks
     return TraceCounts(
         slices=sum(track.slices for track in slice_tracks),

@@ -218,7 +218,7 @@ def build_flows(trace: Trace, params: EventParams) -> TraceFlows:
     """Build the links of an event: what it comes from and what it leads to."""
     row = _check_event(trace, params.event)
     edges = flow_edges(trace, row)
-    listed = [_edge_payload(trace, edge, params.python) for edge in edges[:MAX_EDGES]]
+    listed = [_build_edge(trace, edge, params.python) for edge in edges[:MAX_EDGES]]
     kernels = [edge.target for edge in edges if edge.kind == LAUNCH and edge.target != row]
     queue_delays = [edge.delay_ns for edge in listed if edge.kind == LAUNCH and edge.target.event == row]
     return TraceFlows(
@@ -232,7 +232,7 @@ def build_flows(trace: Trace, params: EventParams) -> TraceFlows:
     )
 
 
-def _edge_payload(trace: Trace, edge: FlowEdge, python: bool) -> TraceEdge:
+def _build_edge(trace: Trace, edge: FlowEdge, python: bool) -> TraceEdge:
     source, target = event_ref(trace, edge.source, python), event_ref(trace, edge.target, python)
     delay = None
     if source.start_ns is not None and target.start_ns is not None:

@@ -148,7 +148,7 @@ def build_selection(trace: Trace, params: SelectionParams) -> TraceSelection:
         end_ns=end,
         slices=table.slices,
         names=len(table.name),
-        rows=[_row_payload(trace, row) for row in sort_totals(trace, table, params.sort, params.rows)],
+        rows=[_build_row(trace, row) for row in sort_totals(trace, table, params.sort, params.rows)],
         families=[
             SelectionFamily(total.family, total.count, total.total) for total in totals_by_family(trace, table)
         ],
@@ -173,7 +173,7 @@ def _has_slices(trace: Trace, id: int) -> bool:
     return 0 <= id < len(slice_tracks) and slice_tracks[id].kind != "instants"
 
 
-def _row_payload(trace: Trace, row: NameTotal) -> SelectionRow:
+def _build_row(trace: Trace, row: NameTotal) -> SelectionRow:
     return SelectionRow(
         name=row.name,
         short_name=display_name(trace, row.row, row.name),

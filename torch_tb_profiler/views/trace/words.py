@@ -111,7 +111,7 @@ def window_detail(summary: WindowSummary, length: int, truncated: bool = False) 
 
 def devices(times: Sequence[DeviceUsage], labels: Mapping[int, str]) -> list[Text]:
     """Say how each device spends a window."""
-    return [_device(device, labels) for device in times] or [text("No device work was recorded.")]
+    return [_device_sentence(device, labels) for device in times] or [text("No device work was recorded.")]
 
 
 def truncated_devices(times: Sequence[DeviceUsage], labels: Mapping[int, str]) -> list[Text]:
@@ -126,7 +126,7 @@ def truncated_devices(times: Sequence[DeviceUsage], labels: Mapping[int, str]) -
     ] or [text("The file is truncated and has no device work left.")]
 
 
-def _device(device: DeviceUsage, labels: Mapping[int, str]) -> Text:
+def _device_sentence(device: DeviceUsage, labels: Mapping[int, str]) -> Text:
     busy = text(
         "{label}: busy {busy} ({share}), idle {idle}",
         label=_device_label(device, labels),

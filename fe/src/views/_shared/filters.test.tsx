@@ -1,3 +1,4 @@
+import { MantineProvider } from '@mantine/core';
 import { render, screen } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import { StepNounContext } from '../../state/steps';
@@ -6,11 +7,13 @@ import { StepFilter } from './filters';
 it.each([
   ['step', 'Step'],
   ['iteration', 'Iteration'],
-])('the filter of a trace of a %s is labeled %s', (noun, label) => {
+])('steps called %s are filtered by %s', (noun, label) => {
   render(
-    <StepNounContext value={noun}>
-      <StepFilter steps={['1', '2']} value={undefined} onChange={() => {}} />
-    </StepNounContext>,
+    <MantineProvider>
+      <StepNounContext value={noun}>
+        <StepFilter steps={['1', '2']} value={undefined} onChange={() => {}} />
+      </StepNounContext>
+    </MantineProvider>,
   );
   expect(screen.getByRole('combobox', { name: label })).toBeTruthy();
 });

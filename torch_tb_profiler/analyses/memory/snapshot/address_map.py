@@ -25,10 +25,10 @@ class SegmentPieces:
 
 def map_segments(snapshot: RecordedSnapshot, rows: list[int], most: int) -> list[SegmentPieces]:
     """Return the pieces of some segments, at most `most` of each."""
-    return [_pieces(snapshot, row, most) for row in rows]
+    return [_list_pieces(snapshot, row, most) for row in rows]
 
 
-def _pieces(snapshot: RecordedSnapshot, row: int, most: int) -> SegmentPieces:
+def _list_pieces(snapshot: RecordedSnapshot, row: int, most: int) -> SegmentPieces:
     blocks = snapshot.blocks
     begin, end = np.searchsorted(blocks.segment, [row, row + 1])  # the blocks of a segment are neighbors
     size, state = blocks.size[begin:end], blocks.state[begin:end]

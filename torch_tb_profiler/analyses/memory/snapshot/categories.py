@@ -75,7 +75,7 @@ def backward_stacks(snapshot: RecordedSnapshot) -> Bool:
 @derived
 def categorize_stacks(snapshot: RecordedSnapshot) -> Int8:
     """Return the category of each stack, int8[stacks]: that of the innermost frame that a rule matches."""
-    return first_matching_frames(snapshot, _frame_categories(snapshot)).astype(np.int8)
+    return first_matching_frames(snapshot, _categorize_frames(snapshot)).astype(np.int8)
 
 
 def first_matching_frames(snapshot: RecordedSnapshot, of_frame: Int8 | Int32) -> Int32:
@@ -94,7 +94,7 @@ def first_matching_frames(snapshot: RecordedSnapshot, of_frame: Int8 | Int32) ->
     return of_stack
 
 
-def _frame_categories(snapshot: RecordedSnapshot) -> Int8:
+def _categorize_frames(snapshot: RecordedSnapshot) -> Int8:
     """Return the category that each frame has by itself, UNKNOWN where no rule matches."""
     names, files = snapshot.frames.name, snapshot.frames.file
     categories = np.zeros(len(names), np.int8)
@@ -126,12 +126,12 @@ def categorize(snapshot: RecordedSnapshot, stack: Int32, label: Int32) -> Int8:
 
 def categorize_blocks(snapshot: RecordedSnapshot, blocks: Int64 | slice) -> Int8:
     """Return the categories of blocks of the snapshot by their stacks and the pools of their segments."""
-    private = _private_pools(snapshot)[snapshot.segments.pool[snapshot.blocks.segment[blocks]]]
+    private = _find_private_pools(snapshot)[snapshot.segments.pool[snapshot.blocks.segment[blocks]]]
     categories = categorize_stacks(snapshot)[snapshot.blocks.stack[blocks]]
     return np.where(private, GRAPHS, categories).astype(np.int8)
 
 
-def _private_pools(snapshot: RecordedSnapshot) -> Bool:
+def _find_private_pools(snapshot: RecordedSnapshot) -> Bool:
     """Return which pools are not the default one."""
     private: Bool = (snapshot.pools.first != 0) | (snapshot.pools.second != 0)
     return private
@@ -141,7 +141,7 @@ def _private_pools(snapshot: RecordedSnapshot) -> Bool:
 def _label_categories(snapshot: RecordedSnapshot) -> tuple[Bool, Bool]:
     """Return which labels are of a private pool, and which of a compile context."""
     labels = snapshot.labels
-    private = _private_pools(snapshot)[labels.pool]
+    private = _find_private_pools(snapshot)[labels.pool]
     contexts = np.unique(labels.context)
     none = [code for code in contexts.tolist() if snapshot.texts[code] in ("", "N/A")]
     return private, ~np.isin(labels.context, none)

@@ -78,7 +78,7 @@ def compare_sites(
     base: RecordedSnapshot, base_live: MemoryInUse, snapshot: RecordedSnapshot, live: MemoryInUse, limit: int
 ) -> list[SiteDifference]:
     """Return the sites by the size of their difference; beyond `limit` they are one row, so that all add up."""
-    of_base, of_other = _sites(base, base_live), _sites(snapshot, live)
+    of_base, of_other = _sum_sites(base, base_live), _sum_sites(snapshot, live)
     none = (0, 0)
     rows = [
         SiteDifference(kind, frames, base_bytes, size, base_blocks, blocks)
@@ -101,7 +101,7 @@ def compare_sites(
     return [*rows[:limit], other]
 
 
-def _sites(snapshot: RecordedSnapshot, live: MemoryInUse) -> dict[SiteKey, tuple[int, int]]:
+def _sum_sites(snapshot: RecordedSnapshot, live: MemoryInUse) -> dict[SiteKey, tuple[int, int]]:
     """Return (bytes, blocks) by kind and frames of each site."""
     sites: dict[SiteKey, tuple[int, int]] = {}
     for stack, size, blocks, _ in live.by_site():

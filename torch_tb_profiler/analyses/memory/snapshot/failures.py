@@ -80,7 +80,7 @@ def last_failures(
 ) -> list[SnapshotFailure]:
     """Return the last `limit` allocations that failed, in order of time."""
     entries = np.flatnonzero(snapshot.history.action[history.rows] == OUT_OF_MEMORY)[-limit:]
-    return [_failure(snapshot, device, history, entry) for entry in entries.tolist()]
+    return [_build_failure(snapshot, device, history, entry) for entry in entries.tolist()]
 
 
 def segment_bytes(size: int) -> int:
@@ -90,13 +90,15 @@ def segment_bytes(size: int) -> int:
     return MEDIUM_SEGMENT_BYTES if size < MEDIUM_BYTES else -(-size // SMALL_SEGMENT_BYTES) * SMALL_SEGMENT_BYTES
 
 
-def _failure(snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entry: int) -> SnapshotFailure:
+def _build_failure(
+    snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entry: int
+) -> SnapshotFailure:
     recorded, row = snapshot.history, history.rows.start + entry
     size, left, stack = int(recorded.size[row]), int(recorded.address[row]), int(recorded.stack[row])
     free = None if left == ABSENT else left
     if not history.anchored or not len(snapshot.segments.size):
         return SnapshotFailure(entry, size, free, stack, None, None, None, None, None, None, "unknown")
-    pieces, obstacle = _holes(snapshot, device, history, entry)
+    pieces, obstacle = _find_holes(snapshot, device, history, entry)
     usable = pieces[obstacle == _USABLE]
     holes, largest = int(usable.sum()), int(usable.max(initial=0))
     other_pool, other_stream, other_class = (
@@ -114,11 +116,11 @@ def _failure(snapshot: RecordedSnapshot, device: int, history: AllocatorHistory,
         largest_hole=largest,
         other_holes=(other_pool, other_stream, other_class),
         missing=missing,
-        cause=_cause(size, free, holes, largest, other_pool + other_stream + other_class),
+        cause=_find_cause(size, free, holes, largest, other_pool + other_stream + other_class),
     )
 
 
-def _cause(size: int, free: int | None, holes: int, largest: int, others: int) -> Cause:
+def _find_cause(size: int, free: int | None, holes: int, largest: int, others: int) -> Cause:
     if free is None or size <= largest:
         return "unknown"
     if free >= segment_bytes(size):
@@ -128,13 +130,15 @@ def _cause(size: int, free: int | None, holes: int, largest: int, others: int) -
     return "other pools" if size <= free + holes + others else "held"
 
 
-def _holes(snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entry: int) -> tuple[Int64, Int8]:
+def _find_holes(
+    snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entry: int
+) -> tuple[Int64, Int8]:
     """Return the free pieces of the segments after an entry, and what keeps its request from using each."""
-    begin, end, obstacle = _segments_at(snapshot, device, history, entry)
+    begin, end, obstacle = _restore_segments(snapshot, device, history, entry)
     later = snapshot.history.action[history.rows.start + entry + 1 : history.rows.stop]
     if not np.isin(later, (ALLOC, FREE_REQUESTED, FREE_COMPLETED, SEGMENT_ALLOC, SEGMENT_FREE)).any():
-        return _holes_of_snapshot(snapshot, device, begin, obstacle)
-    at, size = _occupied_at(snapshot, device, history, entry)
+        return _find_snapshot_holes(snapshot, device, begin, obstacle)
+    at, size = _find_occupied(snapshot, device, history, entry)
     segment = np.searchsorted(begin, at, "right") - 1
     inside = (segment >= 0) & (at < end[np.maximum(segment, 0)]) if len(begin) else np.zeros(len(at), np.bool_)
     at, size, segment = at[inside], size[inside], segment[inside]
@@ -150,7 +154,7 @@ def _holes(snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, e
     return pieces, obstacle[owner]
 
 
-def _holes_of_snapshot(
+def _find_snapshot_holes(
     snapshot: RecordedSnapshot, device: int, begin: Int64, obstacle: Int8
 ) -> tuple[Int64, Int8]:
     """Return the free blocks of the snapshot itself, and the obstacle of their segments, which are at `begin`."""
@@ -160,7 +164,7 @@ def _holes_of_snapshot(
     return blocks.size[free], obstacle[np.searchsorted(begin, at)]
 
 
-def _segments_at(
+def _restore_segments(
     snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entry: int
 ) -> tuple[Int64, Int64, Int8]:
     """Return begin and end of the segments after an entry by address, and what keeps its request from each."""
@@ -194,7 +198,7 @@ def _segments_at(
     return begin[order], (begin + length)[order], obstacle[order]
 
 
-def _occupied_at(
+def _find_occupied(
     snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entry: int
 ) -> tuple[Int64, Int64]:
     """Return address and rounded size of the blocks that can't be used after an entry.

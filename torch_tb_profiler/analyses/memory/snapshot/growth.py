@@ -110,18 +110,18 @@ def snapshot_growth(snapshot: RecordedSnapshot, device: int) -> SnapshotGrowth |
         return None
     failed = np.flatnonzero(snapshot.history.action[history.rows] == OUT_OF_MEMORY)
     entry = int(failed[-1]) if len(failed) else len(history) - 1
-    begins, annotated, noun = _step_begins(snapshot, device, history, entry)
+    begins, annotated, noun = _find_step_begins(snapshot, device, history, entry)
     if len(begins) < MIN_STEPS:
         return SnapshotGrowth(entry, len(begins), annotated, noun, (), None, None, None)
     leaks = _find_leaks(snapshot, history, begins, entry)
     levels = history.in_use[np.maximum(begins - 1, 0)]
     live = None if leaks else _rise_per_step(levels, history.peak_in_use)
-    rising = None if live is None else _rising_stack(snapshot, history, begins, int(levels[-1] - levels[1]))
-    reserved = _reserved_rise(history, begins, entry)
+    rising = None if live is None else _find_rising_stack(snapshot, history, begins, int(levels[-1] - levels[1]))
+    reserved = _find_reserved_rise(history, begins, entry)
     return SnapshotGrowth(entry, len(begins), annotated, noun, leaks, live, rising, reserved)
 
 
-def _reserved_rise(history: AllocatorHistory, begins: Int64, entry: int) -> ReservedRise | None:
+def _find_reserved_rise(history: AllocatorHistory, begins: Int64, entry: int) -> ReservedRise | None:
     """Return how reserved memory rises, None if it doesn't or the highest peak so far rises nearly as much."""
     rise = _rise_per_step(history.reserved_after(np.maximum(begins - 1, 0)), history.peak_in_use)
     peaks = np.maximum.reduceat(history.in_use[: entry + 1], begins)[:-1]  # the last step may be cut
@@ -132,7 +132,7 @@ def _reserved_rise(history: AllocatorHistory, begins: Int64, entry: int) -> Rese
     return ReservedRise(rise, round(used)) if used < MAX_USED_RATIO * rise else None
 
 
-def _step_begins(
+def _find_step_begins(
     snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entry: int
 ) -> tuple[Int64, bool, str]:
     """Return the entries until `entry` with which steps begin, whether they are annotated, and what a step is."""
@@ -161,7 +161,7 @@ def _step_begins(
 
 
 def _group_passes(begins: Int64, optimized: Int64) -> tuple[Int64, bool, str]:
-    """Return what `_step_begins` does of the passes that begin here and the allocations of the optimizer."""
+    """Return what `_find_step_begins` does of the passes that begin here and the allocations of the optimizer."""
     first = np.flatnonzero(np.diff(np.searchsorted(optimized, begins), prepend=-1) > 0)
     passes = np.diff(first, append=len(begins))  # of each step; the recording may cut the first and the last one
     if len(first) >= MIN_STEPS and (passes[1:-1] == passes[1]).all() and passes[[0, -1]].max() <= passes[1]:
@@ -189,7 +189,7 @@ def _find_leaks(
         if code and (_is_steady(steps_of_site, count) or _is_regular(steps_of_site, count)):
             since = int(live[mine][0])
             found.append(SiteGrowth(code, int(size[mine].sum()), int(mine.sum()), len(steps_of_site), since))
-    windows = _freed_late(snapshot, history, begins, entry, [site.stack for site in found])
+    windows = _find_freed_late(snapshot, history, begins, entry, [site.stack for site in found])
     found = [site for site in found if site.stack not in windows]
     found.sort(key=lambda site: (-site.bytes, site.stack))
     enough = sum(site.bytes for site in found) >= MIN_RISE_SHARE * history.peak_in_use
@@ -212,7 +212,7 @@ def _is_regular(steps_of_site: Int64, count: int) -> bool:
     return int(intervals.max()) == longest and count - 1 - int(steps_of_site[-1]) <= longest
 
 
-def _freed_late(
+def _find_freed_late(
     snapshot: RecordedSnapshot, history: AllocatorHistory, begins: Int64, entry: int, stacks: list[int]
 ) -> set[int]:
     """Return which of some stacks freed a block as old as MAX_LIFE_STEPS; those of the first step don't count."""
@@ -244,7 +244,9 @@ def _rise_per_step(levels: Int64, peak: int) -> int | None:
     return total // len(changes) if steady and total >= MIN_RISE_SHARE * peak else None
 
 
-def _rising_stack(snapshot: RecordedSnapshot, history: AllocatorHistory, begins: Int64, total: int) -> int | None:
+def _find_rising_stack(
+    snapshot: RecordedSnapshot, history: AllocatorHistory, begins: Int64, total: int
+) -> int | None:
     """Return the stack whose blocks are most of the `total` bytes more from the second step to the last one."""
     sums = []
     for begin in (int(begins[1]), int(begins[-1])):

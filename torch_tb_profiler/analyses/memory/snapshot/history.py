@@ -98,9 +98,9 @@ def allocator_history(snapshot: RecordedSnapshot, device: int) -> AllocatorHisto
     _subtract_older(in_use, freed, size)
     events = np.flatnonzero((action == SEGMENT_ALLOC) | (action == SEGMENT_FREE))
     change = np.where(action[events] == SEGMENT_ALLOC, size[events], -size[events])
-    _end_in(in_use, requested_in_use(snapshot, device) if anchored else None)
+    _lift_totals(in_use, requested_in_use(snapshot, device) if anchored else None)
     reserved = np.concatenate([[0], np.cumsum(change)])
-    _end_in(reserved, reserved_bytes(snapshot, device) if anchored else None)
+    _lift_totals(reserved, reserved_bytes(snapshot, device) if anchored else None)
     return AllocatorHistory(
         rows=rows,
         in_use=in_use,
@@ -147,7 +147,7 @@ def reserved_bytes(snapshot: RecordedSnapshot, device: int) -> int:
     return int(snapshot.segments.size[snapshot.segments.device == device].sum())
 
 
-def _end_in(totals: Int64, last: int | None) -> None:
+def _lift_totals(totals: Int64, last: int | None) -> None:
     """Lift running totals, in place, so that they end in `last`.
 
     Where that is unknown or too little, they become the least that are never negative: old versions record

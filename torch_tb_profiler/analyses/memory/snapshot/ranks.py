@@ -100,11 +100,13 @@ def find_different_rank(ranks: Sequence[DeviceDigest]) -> RankDifference | None:
         difference = rank.peak - median
         if abs(difference) < MIN_DIFFERENCE_SHARE * median or not difference:
             continue
-        found.append(RankDifference(index, difference, median, *_different_site(rank, others, difference)))
+        found.append(RankDifference(index, difference, median, *_find_different_site(rank, others, difference)))
     return max(found, key=lambda each: (abs(each.bytes), each.bytes, -each.index), default=None)
 
 
-def _different_site(rank: DeviceDigest, others: Sequence[DeviceDigest], difference: int) -> tuple[str | None, int]:
+def _find_different_site(
+    rank: DeviceDigest, others: Sequence[DeviceDigest], difference: int
+) -> tuple[str | None, int]:
     """Return the site that differs most from the median of the others in the direction of the difference."""
     names = dict.fromkeys(name for each in (rank, *others) for name in each.sites)
     changes = {

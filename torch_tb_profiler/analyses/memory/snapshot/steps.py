@@ -69,9 +69,9 @@ def find_step_peaks(
 ) -> tuple[HistoryPeak | None, HistoryPeak | None]:
     """Return the peak inside of steps and the one outside; None where there are no such entries."""
     ordered = sorted(steps, key=lambda step: step.begin)
-    inside = [_peak(history, step.begin, step.end, step.name) for step in ordered]
-    outside = [_peak(history, begin, end, "") for begin, end in _between(ordered, len(history))]
-    return _highest(inside), _highest(outside)
+    inside = [_find_peak(history, step.begin, step.end, step.name) for step in ordered]
+    outside = [_find_peak(history, begin, end, "") for begin, end in _between(ordered, len(history))]
+    return _find_highest(inside), _find_highest(outside)
 
 
 def _between(steps: list[SnapshotStep], count: int) -> Iterator[tuple[int, int]]:
@@ -84,10 +84,10 @@ def _between(steps: list[SnapshotStep], count: int) -> Iterator[tuple[int, int]]
         yield done, count
 
 
-def _peak(history: AllocatorHistory, begin: int, end: int, step: str) -> HistoryPeak:
+def _find_peak(history: AllocatorHistory, begin: int, end: int, step: str) -> HistoryPeak:
     entry = begin + int(history.in_use[begin:end].argmax())
     return HistoryPeak(int(history.in_use[entry]), entry, step)
 
 
-def _highest(moments: list[HistoryPeak]) -> HistoryPeak | None:
+def _find_highest(moments: list[HistoryPeak]) -> HistoryPeak | None:
     return max(moments, key=lambda moment: moment.bytes, default=None)

@@ -74,35 +74,35 @@ def find_unfused_attention(trace: Trace) -> Iterator[Finding]:
     """Find the time of attention beyond a fused kernel at peak, where the peaks are known."""
     if not _softmax_mask(operator_work(trace).owners).any():
         return
-    fallbacks = _fallbacks(trace)
-    parts = [part for each in fallbacks if (part := _fallback_part(trace, each)) is not None]
+    fallbacks = _find_fallbacks(trace)
+    parts = [part for each in fallbacks if (part := _build_fallback_part(trace, each)) is not None]
     if parts:
-        yield _finding(trace, "fallback", parts)
-    parts = list(_operator_parts(trace, {call for each in fallbacks for call in each.calls.tolist()}))
+        yield _build_finding(trace, "fallback", parts)
+    parts = list(_find_operator_parts(trace, {call for each in fallbacks for call in each.calls.tolist()}))
     if parts:
-        yield _finding(trace, "operators", parts)
+        yield _build_finding(trace, "operators", parts)
 
 
-def _part(trace: Trace, calls: Int64, host: Intervals, fused_ns: float) -> _Part:
+def _build_part(trace: Trace, calls: Int64, host: Intervals, fused_ns: float) -> _Part:
     work = operator_work(trace)
     share = min(1.0, fused_ns / max(1, int(work.device[calls].sum())))
     return _Part(host, work.owners.events[np.isin(work.owners.call, calls)], share)
 
 
-def _operator_parts(trace: Trace, excluded: set[int]) -> Iterator[_Part]:
+def _find_operator_parts(trace: Trace, excluded: set[int]) -> Iterator[_Part]:
     """Yield attention that a program spells out, but for calls that belong to a fallback."""
     order, signature = _in_order(trace), operator_work(trace).signature
     seen: dict[tuple[int, ...], float | None] = {}
-    for at, first, last in _candidates(trace, order):
+    for at, first, last in _find_candidates(trace, order):
         calls = order[first : last + 1]
         if not excluded.isdisjoint(calls.tolist()):
             continue
         key = tuple(signature[calls].tolist())
         if key not in seen:
-            seen[key] = _fused_ns(trace, order, at, first, last)
+            seen[key] = _estimate_fused_ns(trace, order, at, first, last)
         fused = seen[key]
         if fused is not None:
-            yield _part(trace, calls, host_times(trace, calls, np.zeros(len(calls), np.int64)), fused)
+            yield _build_part(trace, calls, host_times(trace, calls, np.zeros(len(calls), np.int64)), fused)
 
 
 class _Fallback(msgspec.Struct, frozen=True):
@@ -116,7 +116,7 @@ class _Fallback(msgspec.Struct, frozen=True):
     rows: Int32
 
 
-def _fallbacks(trace: Trace) -> list[_Fallback]:
+def _find_fallbacks(trace: Trace) -> list[_Fallback]:
     """Return every `scaled_dot_product_attention` that runs as single operators."""
     rows = rows_of_kind(trace, Kind.CPU_OP)
     rows = rows[name_mask(trace.strings, FALLBACK.__eq__)[trace.events.name[rows]]]
@@ -137,11 +137,11 @@ def _fallbacks(trace: Trace) -> list[_Fallback]:
     ]
 
 
-def _fallback_part(trace: Trace, fallback: _Fallback) -> _Part | None:
+def _build_fallback_part(trace: Trace, fallback: _Fallback) -> _Part | None:
     """Return a fallback as a part; None without products whose inputs and peaks are known."""
     work, calls = operator_work(trace), fallback.calls
     products = calls[name_mask(work.owners.names, PRODUCTS.__contains__)[work.owners.name[calls]]]
-    shapes = [_product(trace, work.owners, int(call)) for call in products]
+    shapes = [_build_product(trace, work.owners, int(call)) for call in products]
     largest = max((math.prod(shape) for each in shapes if each is not None for shape in each), default=0)
     outside = sum(
         math.prod(shape)
@@ -155,11 +155,11 @@ def _fallback_part(trace: Trace, fallback: _Fallback) -> _Part | None:
             trace, products, matrix_type=type_, moved_bytes=2.0 * outside, flops_share=CAUSAL_SHARE
         ).tolist()
         if not math.isnan(fused) and None not in shapes:
-            return _part(trace, calls, event_intervals(trace, fallback.rows), float(fused))
+            return _build_part(trace, calls, event_intervals(trace, fallback.rows), float(fused))
     return None
 
 
-def _finding(trace: Trace, case: str, parts: list[_Part]) -> Finding:
+def _build_finding(trace: Trace, case: str, parts: list[_Part]) -> Finding:
     rows = np.concatenate([part.events for part in parts])
     share = np.concatenate([np.full(len(part.events), part.share) for part in parts])
     longest = max(parts, key=lambda part: int(trace.events.duration[part.events].sum())).events
@@ -190,7 +190,7 @@ def _in_order(trace: Trace) -> Int64:
     return np.lexsort((trace.events.start[calls], trace.events.thread[calls]))
 
 
-def _candidates(trace: Trace, order: Int64) -> Iterator[tuple[int, int, int]]:
+def _find_candidates(trace: Trace, order: Int64) -> Iterator[tuple[int, int, int]]:
     """Yield (softmax, first, last call) as positions in the order: what is between two products on a thread."""
     owners = operator_work(trace).owners
     name, thread = owners.name[order], trace.events.thread[owners.calls[order]]
@@ -218,7 +218,7 @@ def _may_be_between(name: str) -> bool:
     return name not in (FORWARD, BACKWARD) and model is not None and model.family in ("elementwise", "movement")
 
 
-def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> float | None:
+def _estimate_fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> float | None:
     """Return the least time of a fused kernel; None if the products aren't on the scores, or a peak is unknown."""
     work = operator_work(trace)
     shapes = parse_input_shapes(trace, int(work.owners.calls[order[at]]))
@@ -226,7 +226,7 @@ def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> flo
     if len(scores) < 2:
         return None
     products = {
-        place: _product(trace, work.owners, int(order[place]))
+        place: _build_product(trace, work.owners, int(order[place]))
         for place in range(first, last + 1)
         if work.owners.names[work.owners.name[order[place]]] in PRODUCTS
     }
@@ -234,9 +234,9 @@ def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> flo
     after = [each for place, each in products.items() if place > at and each is not None]
     if len(before) + len(after) < len(products):
         return None
-    if not any(_same(each.out, scores) for each in before):
+    if not any(_have_same_sizes(each.out, scores) for each in before):
         return None
-    if not all(_same(each.left, scores) or _same(each.right, scores) for each in after):
+    if not all(_have_same_sizes(each.left, scores) or _have_same_sizes(each.right, scores) for each in after):
         return None
     calls = order[list(products)]
     outside = sum(
@@ -244,9 +244,9 @@ def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> flo
         for each in products.values()
         if each is not None
         for shape in each
-        if not _same(shape, scores)
+        if not _have_same_sizes(shape, scores)
     )
-    type_ = _type(trace, calls)
+    type_ = _input_type(trace, calls)
     if type_ not in WIDTHS:
         return None
     moved = float(outside * WIDTHS[type_])
@@ -259,7 +259,7 @@ def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> flo
     return None
 
 
-def _product(trace: Trace, owners: WorkOwners, call: int) -> _Product | None:
+def _build_product(trace: Trace, owners: WorkOwners, call: int) -> _Product | None:
     shapes = parse_input_shapes(trace, int(owners.calls[call]))
     at = 1 if owners.names[owners.name[call]] == "aten::baddbmm" else 0
     if len(shapes) < at + 2 or len(shapes[at]) != 3 or len(shapes[at + 1]) != 3:
@@ -268,12 +268,12 @@ def _product(trace: Trace, owners: WorkOwners, call: int) -> _Product | None:
     return _Product(left, right, (*left[:2], right[2]))
 
 
-def _same(shape: Shape, scores: Shape) -> bool:
+def _have_same_sizes(shape: Shape, scores: Shape) -> bool:
     """Return whether two shapes have as many elements in matrices of the same sizes, transposed or not."""
     return math.prod(shape) == math.prod(scores) and sorted(shape[-2:]) == sorted(scores[-2:])
 
 
-def _type(trace: Trace, calls: Int64) -> str:
+def _input_type(trace: Trace, calls: Int64) -> str:
     """Return the type of the products' inputs, "" if they differ or are unknown."""
     work = operator_work(trace)
     types = {work.types[code] if code >= 0 else "" for code in work.type[calls].tolist()}

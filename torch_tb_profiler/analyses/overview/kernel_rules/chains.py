@@ -47,7 +47,7 @@ def find_elementwise_chains(trace: Trace) -> Iterator[Finding]:
 
     That takes as long as its roofline allows, but no less than the shortest kernel of the file.
     """
-    rows, chain = _chains(trace)
+    rows, chain = _find_chains(trace)
     if len(rows) == 0:
         return
     length, chains = trace.events.duration[rows], group(chain)
@@ -60,7 +60,7 @@ def find_elementwise_chains(trace: Trace) -> Iterator[Finding]:
     for number, mine in enumerate(members):
         key = tuple(signature[calls[mine]].tolist())
         if key not in fused:
-            fused[key] = _fused_ns(trace, calls[mine].astype(np.int64))
+            fused[key] = _estimate_fused_ns(trace, calls[mine].astype(np.int64))
         share[number] = min(max(fused[key], shortest) / max(sums[number], 1), 1.0)
     longest = rows[members[int(np.argmax(sums))]]
     yield Finding(
@@ -76,7 +76,7 @@ def find_elementwise_chains(trace: Trace) -> Iterator[Finding]:
     )
 
 
-def _fused_ns(trace: Trace, calls: Int64) -> float:
+def _estimate_fused_ns(trace: Trace, calls: Int64) -> float:
     """Return the least ns of one kernel for these calls, 0 where that is unknown.
 
     It reads what the first one works on and writes what the last one makes, each of these a single tensor.
@@ -89,7 +89,7 @@ def _fused_ns(trace: Trace, calls: Int64) -> float:
     return float(np.nan_to_num(attainable_ns(trace, calls, moved_bytes=moved)[0]))
 
 
-def _chains(trace: Trace) -> tuple[Int32, Int64]:
+def _find_chains(trace: Trace) -> tuple[Int32, Int64]:
     """Return (int32[k] rows of kernels in chains, int64[k] the chain of each)."""
     own = operator_work(trace).owners
     rows, may_chain = own.events, _are_elementwise(trace)

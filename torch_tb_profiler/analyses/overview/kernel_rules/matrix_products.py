@@ -95,7 +95,7 @@ def find_missing_mixed_precision(trace: Trace) -> Iterator[Finding]:
         mine,
         on_device=True,
         case=case,
-        place=_unaligned_shapes(trace, mine[named], operators[named], TENSOR_CORE_MULTIPLES[case]),
+        place=_find_unaligned_shapes(trace, mine[named], operators[named], TENSOR_CORE_MULTIPLES[case]),
         value=unknown or None,
         event=int(mine[np.argmax(trace.events.duration[mine])]),
     )
@@ -113,7 +113,7 @@ def _are_float32_products(trace: Trace, rows: Int32) -> Bool:
     return mask
 
 
-def _unaligned_shapes(trace: Trace, rows: Int32, operators: Int32, multiple: int) -> str:
+def _find_unaligned_shapes(trace: Trace, rows: Int32, operators: Int32, multiple: int) -> str:
     """Return the input shapes of the longest product with a size that is no multiple, "" if none has one."""
     calls = operators[np.argsort(-trace.events.duration[rows], kind="stable")]
     if not operator_work(trace).owners.captures:  # of equal shapes one is enough; a capture has shapes of its own
@@ -199,11 +199,11 @@ def _use_old_kernels_only(trace: Trace, rows: Int32) -> bool:
     majors = {int((each.compute_capability or "0").partition(".")[0]) for each in devices(trace)}
     if len(majors) != 1 or not majors <= set(NATIVE_CAPABILITIES) or len(rows) == 0:
         return False
-    generations = [_generation(trace.strings[code]) for code in distinct_codes(trace.events.name[rows])]
+    generations = [_parse_generation(trace.strings[code]) for code in distinct_codes(trace.events.name[rows])]
     return 0 < min(generations) and max(generations) < majors.pop()
 
 
-def _generation(name: str) -> int:
+def _parse_generation(name: str) -> int:
     """Return the major compute capability that a kernel was compiled for, 0 if its name doesn't say."""
     spelled = gpu_architecture(path_and_arguments(name))
     number = re.fullmatch(r"sm(\d+)\d", spelled)

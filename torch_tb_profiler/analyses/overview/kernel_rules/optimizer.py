@@ -59,10 +59,10 @@ def find_optimizer_loop(trace: Trace) -> Iterator[Finding]:
     rows, operators = rows[mine], operators[mine]
     if len(rows) == 0 or (family_codes(trace)[rows] == FAMILIES.index("optimizer")).any():
         return  # these are kernels for lists of parameters
-    count = _calls_per_step(trace, marks, operators[operators >= 0])
+    count = _count_calls_per_step(trace, marks, operators[operators >= 0])
     if count < MIN_PARAMETERS:
         return
-    waits = subtract(intersect(host_late_times(trace), _step_times(trace, marks)), device_busy(trace))
+    waits = subtract(intersect(host_late_times(trace), _find_step_times(trace, marks)), device_busy(trace))
     # How fast these could be is unknown without shapes, but most of so short a kernel is its start.
     known = ~np.isnan(roofline_shares(trace, rows))
     known |= trace.events.duration[rows] <= MAX_LATENCY_BOUND_NS
@@ -84,7 +84,7 @@ def find_optimizer_loop(trace: Trace) -> Iterator[Finding]:
 
 def optimizer_times(trace: Trace) -> Intervals:
     """Return when the host is in the step of an optimizer."""
-    return _step_times(trace, optimizer_marks(trace))
+    return _find_step_times(trace, optimizer_marks(trace))
 
 
 def optimizer_steps(trace: Trace, rows: Int32) -> Int64:
@@ -100,11 +100,13 @@ def times_beyond_one_pass(trace: Trace, rows: Int32) -> Intervals:
     step, share = optimizer_steps(trace, rows), np.zeros(len(rows))
     for number in distinct(step):
         mine = step == number
-        share[mine] = min(_one_pass_ns(trace, rows[mine]) / max(trace.events.duration[rows[mine]].sum(), 1), 1.0)
+        share[mine] = min(
+            _estimate_one_pass_ns(trace, rows[mine]) / max(trace.events.duration[rows[mine]].sum(), 1), 1.0
+        )
     return times_after_share(trace, rows, share)
 
 
-def _one_pass_ns(trace: Trace, rows: Int32) -> float:
+def _estimate_one_pass_ns(trace: Trace, rows: Int32) -> float:
     """Return the least ns of one kernel for the parameters that these kernels work on, 0 where that is unknown.
 
     Each operator passes over all of them, so that kernel moves no less than the operator that moves least.
@@ -139,8 +141,8 @@ def find_optimizer_on_cpu(trace: Trace) -> Iterator[Finding]:
     marks = optimizer_marks(trace)
     if len(marks) == 0:
         return
-    during = _step_times(trace, marks)
-    operators = _operators_below(trace, marks, during)
+    during = _find_step_times(trace, marks)
+    operators = _find_operators_below(trace, marks, during)
     names = trace.events.name[operators]
     if len(names) == 0 or np.bincount(names).max() < MIN_PARAMETERS * len(marks):
         return
@@ -159,7 +161,7 @@ def find_optimizer_on_cpu(trace: Trace) -> Iterator[Finding]:
     )
 
 
-def _operators_below(trace: Trace, marks: Int32, during: Intervals) -> Int32:
+def _find_operators_below(trace: Trace, marks: Int32, during: Intervals) -> Int32:
     """Return the operators that begin while an optimizer steps, in no other operator."""
     rows = rows_of_kind(trace, Kind.CPU_OP)
     rows = rows[~rows_mask(trace, marks)[rows]]
@@ -172,7 +174,7 @@ def _operators_below(trace: Trace, marks: Int32, during: Intervals) -> Int32:
 
 def in_optimizer(trace: Trace, rows: Int32) -> Bool:
     """Return bool[k]: which events begin while an optimizer steps, on any thread."""
-    during = _step_times(trace, optimizer_marks(trace))
+    during = _find_step_times(trace, optimizer_marks(trace))
     if len(during.starts) == 0:
         return np.zeros(len(rows), np.bool_)
     start = trace.events.start.take(rows)
@@ -191,7 +193,7 @@ def optimizer_marks(trace: Trace) -> Int32:
     return rows
 
 
-def _step_times(trace: Trace, marks: Int32) -> Intervals:
+def _find_step_times(trace: Trace, marks: Int32) -> Intervals:
     """Return the steps of an optimizer without their closures, which compute gradients first, as of Lightning."""
     steps, tasks = event_intervals(trace, marks), backward_tasks(trace).rows
     start, end = trace.events.start[tasks], event_ends(trace)[tasks]
@@ -202,7 +204,7 @@ def _step_times(trace: Trace, marks: Int32) -> Intervals:
     return Intervals(begin, steps.ends)
 
 
-def _calls_per_step(trace: Trace, marks: Int32, operators: Int32) -> int:
+def _count_calls_per_step(trace: Trace, marks: Int32, operators: Int32) -> int:
     """Return how often the most frequent operator is called per optimizer step, rounded down."""
     calls = distinct(operators)
     return int(np.bincount(trace.events.name[calls]).max() // len(marks)) if len(calls) else 0

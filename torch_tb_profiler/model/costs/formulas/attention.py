@@ -68,7 +68,7 @@ class _AttentionShape(msgspec.Struct, frozen=True):
 
 def forward(call: OperatorCall) -> Cost:
     arguments = _FORWARD[call.name]
-    size = _attention_shape(call, arguments)
+    size = _read_attention_shape(call, arguments)
     q, k, v = (call.tensor(arguments.query + i) for i in range(3))
     moved = q.bytes + k.bytes + v.bytes + q.count // max(size.key, 1) * size.value * q.width
     return Cost(2.0 * size.heads * size.pairs * (size.key + size.value), float(moved), "matrix", q.type)
@@ -76,7 +76,7 @@ def forward(call: OperatorCall) -> Cost:
 
 def backward(call: OperatorCall) -> Cost:
     arguments = _BACKWARD[call.name]
-    size = _attention_shape(call, arguments)
+    size = _read_attention_shape(call, arguments)
     q, k, v = (call.tensor(arguments.query + i) for i in range(3))
     out = q.count // max(size.key, 1) * size.value * q.width
     pairs = 2.0 * size.heads * size.pairs
@@ -89,7 +89,7 @@ def backward(call: OperatorCall) -> Cost:
     )
 
 
-def _attention_shape(call: OperatorCall, arguments: _AttentionArguments) -> _AttentionShape:
+def _read_attention_shape(call: OperatorCall, arguments: _AttentionArguments) -> _AttentionShape:
     q, k, v = (call.tensor(arguments.query + i) for i in range(3))
     lengths = call.optional_tensor(arguments.lengths) if arguments.lengths is not None else None
     if lengths is not None and lengths.count:
@@ -100,7 +100,7 @@ def _attention_shape(call: OperatorCall, arguments: _AttentionArguments) -> _Att
     queries, keys = q.shape[token], k.shape[token]
     return _AttentionShape(
         q.shape[0] * q.shape[head],
-        _pair_count(queries, keys, _is_causal(call, arguments.causal)),
+        _count_pairs(queries, keys, _is_causal(call, arguments.causal)),
         q.shape[3],
         v.shape[3],
     )
@@ -111,7 +111,7 @@ def _is_causal(call: OperatorCall, position: int) -> bool:
     return call.value(position) in ("True", "1", "2")
 
 
-def _pair_count(queries: int, keys: int, causal: bool) -> float:
+def _count_pairs(queries: int, keys: int, causal: bool) -> float:
     if not causal:
         return float(queries * keys)
     side = min(queries, keys)

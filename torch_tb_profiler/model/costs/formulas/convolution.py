@@ -60,7 +60,7 @@ def forward(call: OperatorCall) -> Cost:
     transposed = (
         call.flag(arguments.transposed) if type(arguments.transposed) is int else bool(arguments.transposed)
     )
-    out = _out_shape(call, arguments, x, w, transposed)
+    out = _compute_out_shape(call, arguments, x, w, transposed)
     bias = call.optional_tensor(arguments.bias) if arguments.bias is not None else None
     moved = x.bytes + w.bytes + (bias.bytes if bias else 0) + math.prod(out) * x.width
     return Cost(_product_flops(w, x.count if transposed else math.prod(out)), float(moved), "matrix", x.type)
@@ -103,7 +103,7 @@ def _product_flops(w: Tensor, applications: int) -> float:
     return float(2 * math.prod(w.shape[1:]) * applications)
 
 
-def _out_shape(
+def _compute_out_shape(
     call: OperatorCall, arguments: _ConvolutionArguments, x: Tensor, w: Tensor, transposed: bool
 ) -> tuple[int, ...]:
     """Return (batch, channels, *spatial) by the arithmetic of torch.nn.Conv2d and ConvTranspose2d."""
@@ -112,12 +112,12 @@ def _out_shape(
         raise UnknownCostError("its shapes are not those of a convolution")
     size, kernel = x.shape[-dims:], w.shape[2:]
     stride, dilation = (
-        _per_dimension(call, position, dims, 1) for position in (arguments.stride, arguments.dilation)
+        _repeat_per_dimension(call, position, dims, 1) for position in (arguments.stride, arguments.dilation)
     )
-    padding = _padding(call, arguments.padding, kernel, dilation)
+    padding = _read_padding(call, arguments.padding, kernel, dilation)
     batch = x.shape[: -dims - 1]
     if transposed:
-        extra = _per_dimension(call, arguments.output_padding, dims, 0)
+        extra = _repeat_per_dimension(call, arguments.output_padding, dims, 0)
         groups = call.integers(arguments.groups)[0] if arguments.groups is not None else 1
         spatial = [
             (n - 1) * s - p + d * (k - 1) + e + 1
@@ -135,7 +135,7 @@ def _out_shape(
     return (*batch, channels, *spatial)
 
 
-def _per_dimension(call: OperatorCall, position: int | None, dims: int, default: int) -> tuple[int, ...]:
+def _repeat_per_dimension(call: OperatorCall, position: int | None, dims: int, default: int) -> tuple[int, ...]:
     """Return a value for each dimension from a list, or from one value for all."""
     values = call.integers(position) if position is not None else ()
     if len(values) not in (0, 1, dims) or (default == 1 and 0 in values):
@@ -143,14 +143,16 @@ def _per_dimension(call: OperatorCall, position: int | None, dims: int, default:
     return values if len(values) == dims else (values or (default,)) * dims
 
 
-def _padding(call: OperatorCall, position: int, kernel: tuple[int, ...], dilation: tuple[int, ...]) -> list[int]:
+def _read_padding(
+    call: OperatorCall, position: int, kernel: tuple[int, ...], dilation: tuple[int, ...]
+) -> list[int]:
     """Return the padding of both sides together, from numbers or the words "same" and "valid"."""
     word = call.value(position).strip("\"'")
     if word == "same":
         return [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
     if word == "valid":
         return [0] * len(kernel)
-    return [2 * value for value in _per_dimension(call, position, len(kernel), 0)]
+    return [2 * value for value in _repeat_per_dimension(call, position, len(kernel), 0)]
 
 
 FORMULAS: dict[str, Callable[[OperatorCall], Cost]] = {

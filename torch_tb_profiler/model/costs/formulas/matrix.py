@@ -15,12 +15,12 @@ _NO_PRODUCT = "its shapes are not those of a product"
 
 def mm(call: OperatorCall) -> Cost:
     """Compute the cost of self @ mat2, with a batch dimension or without."""
-    return _product(call, call.tensor(0), call.tensor(1))
+    return _product_cost(call, call.tensor(0), call.tensor(1))
 
 
 def addmm(call: OperatorCall) -> Cost:
     """Compute the cost of beta * input + mat1 @ mat2; the input is not read if beta is 0."""
-    cost = _product(call, call.tensor(1), call.tensor(2))
+    cost = _product_cost(call, call.tensor(1), call.tensor(2))
     is_zero = call.has_values and call.value(3) in ("0", "0.", "0.0")
     return cost._replace(bytes=(cost.bytes or 0) + (0 if is_zero else call.tensor(0).bytes))
 
@@ -56,13 +56,13 @@ def scaled_mm(call: OperatorCall) -> Cost:
     """
     left, right = call.tensor(0), call.tensor(1)
     widths = [_OUT_WIDTHS[value] for value in call.values if value in _OUT_WIDTHS] if call.has_values else []
-    cost = _product(call, left, right, widths[-1] if widths else 2)
+    cost = _product_cost(call, left, right, widths[-1] if widths else 2)
     scales = sum(tensor.bytes for tensor in call.inputs[2:] if isinstance(tensor, Tensor))
     packed = 2 if "float4" in left.type.lower() else 1
     return cost._replace(flops=packed * (cost.flops or 0), bytes=(cost.bytes or 0) + scales)
 
 
-def _product(call: OperatorCall, left: Tensor, right: Tensor, out_width: int | None = None) -> Cost:
+def _product_cost(call: OperatorCall, left: Tensor, right: Tensor, out_width: int | None = None) -> Cost:
     if len(left.shape) < 2 or len(right.shape) < 2:
         if call.name != "aten::matmul":
             raise UnknownCostError(_NO_PRODUCT)

@@ -48,7 +48,7 @@ def reduction(call: OperatorCall) -> Cost:
         if not call.has_values or not call.value(1):  # of two tensors, element by element
             return ELEMENTWISE["aten::maximum"](call._replace(name="aten::maximum"))
     form, x = _REDUCTIONS[name], call.tensor(0)
-    count, is_known = _result_count(call, form, x)
+    count, is_known = _count_results(call, form, x)
     written = count * (form.width or x.width)
     if name in ("max", "min", "median") and count > 1:
         written += 8 * count  # the indices
@@ -61,7 +61,7 @@ def scan(call: OperatorCall) -> Cost:
     return Cost(float(x.count), float(x.bytes + x.count * x.width), "vector", x.type)
 
 
-def _result_count(call: OperatorCall, form: _Reduction, x: Tensor) -> tuple[int, bool]:
+def _count_results(call: OperatorCall, form: _Reduction, x: Tensor) -> tuple[int, bool]:
     """Return (elements of the result, whether that is known); old traces do not contain the dimensions."""
     if form.dim is None or len(call.inputs) <= form.dim:
         return 1, True
@@ -85,7 +85,7 @@ def batch_norm(call: OperatorCall) -> Cost:
     """Compute the cost of (input, weight, bias, running_mean, running_var, training, ...)."""
     x = call.tensor(0)
     channels = x.shape[1] if len(x.shape) > 1 else 1
-    return _normalization(call, x, range(1, 5), 5 if call.flag(5) else 2, channels)
+    return _normalization_cost(call, x, range(1, 5), 5 if call.flag(5) else 2, channels)
 
 
 def layer_norm(call: OperatorCall) -> Cost:
@@ -93,7 +93,7 @@ def layer_norm(call: OperatorCall) -> Cost:
     x = call.tensor(0)
     weight = call.optional_tensor(2)
     row = weight.count if weight else math.prod(call.integers(1))
-    return _normalization(call, x, range(2, 4), 5, x.count // max(row, 1))
+    return _normalization_cost(call, x, range(2, 4), 5, x.count // max(row, 1))
 
 
 def group_norm(call: OperatorCall) -> Cost:
@@ -102,12 +102,12 @@ def group_norm(call: OperatorCall) -> Cost:
     counts = [call.integers(position) for position in (3, 6)]
     if not all(counts):
         raise UnknownCostError("the number of groups is not recorded")
-    return _normalization(call, x, range(1, 3), 5, counts[0][0] * counts[1][0])
+    return _normalization_cost(call, x, range(1, 3), 5, counts[0][0] * counts[1][0])
 
 
 def rms_norm(call: OperatorCall) -> Cost:
     """Compute the cost of _fused_rms_norm(input, normalized_shape, weight, eps), which subtracts no mean."""
-    return _normalization(call, call.tensor(0), range(2, 3), 4, 0)
+    return _normalization_cost(call, call.tensor(0), range(2, 3), 4, 0)
 
 
 def norm_backward(call: OperatorCall) -> Cost:
@@ -128,7 +128,7 @@ def softmax_backward(call: OperatorCall) -> Cost:
     return Cost(4.0 * x.count, 3.0 * x.count * x.width, "vector", x.type)
 
 
-def _normalization(call: OperatorCall, x: Tensor, weights: range, operations: int, statistics: int) -> Cost:
+def _normalization_cost(call: OperatorCall, x: Tensor, weights: range, operations: int, statistics: int) -> Cost:
     """Return the cost of a forward normalization.
 
     weights     positions of the arguments that are read beside `x`

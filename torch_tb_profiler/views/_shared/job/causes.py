@@ -67,7 +67,7 @@ def cause_sentence(comparison: RankComparison, cause: StragglerCause, per_step: 
             other=other,
             ratio=Phrase(f"{cause.ratio:.2f}", evidence),
         )
-    time, median = format_duration(cause.time), _median_time(cause)
+    time, median = format_duration(cause.time), _median_time_text(cause)
     if cause.where == "category":
         return text(
             "Before it arrives, {rank} spends {time} {per_step} {doing}; {other} spends {median}.",
@@ -102,8 +102,8 @@ def _resized_sentence(rank: Text, kernel: ResizedKernel, other: str) -> Text:
         "{rank} has more work: {name} runs on {size} there, on {typical} on {other}.",
         rank=rank,
         name=shorten_name(kernel.name),
-        size=_differing_dimensions(kernel.size, kernel.typical_size),
-        typical=_differing_dimensions(kernel.typical_size, kernel.size),
+        size=_find_differing_dimensions(kernel.size, kernel.typical_size),
+        typical=_find_differing_dimensions(kernel.typical_size, kernel.size),
         other=other,
     )
 
@@ -198,8 +198,8 @@ def uneven_work_sentence(comparison: RankComparison, uneven: UnevenWork, saving:
         ratio=f"{uneven.ratio:.2f}",
         other="the other rank" if len(comparison.sources) == 2 else "the median rank",
         name=shorten_name(uneven.kernel.name),
-        size=_differing_dimensions(uneven.kernel.size, uneven.kernel.typical_size),
-        typical=_differing_dimensions(uneven.kernel.typical_size, uneven.kernel.size),
+        size=_find_differing_dimensions(uneven.kernel.size, uneven.kernel.typical_size),
+        typical=_find_differing_dimensions(uneven.kernel.typical_size, uneven.kernel.size),
     )
     return sentences(difference, () if saving is None else even_split_sentence(comparison, saving))
 
@@ -213,7 +213,7 @@ def even_split_sentence(comparison: RankComparison, saving: float) -> Text:
     )
 
 
-def _differing_dimensions(size: str, other: str) -> str:
+def _find_differing_dimensions(size: str, other: str) -> str:
     """Return the grid or input that differs most from that of the other size; the whole size if none does."""
     mine, theirs = _DIMENSIONS.findall(size), _DIMENSIONS.findall(other)
     pairs = [(each, there) for each, there in zip(mine, theirs, strict=False) if each != there]
@@ -227,7 +227,7 @@ def _differing_dimensions(size: str, other: str) -> str:
     return f"[{max(pairs, key=ratio)[0]}]"
 
 
-def _median_time(cause: StragglerCause) -> str:
+def _median_time_text(cause: StragglerCause) -> str:
     """Return how long the median rank spends in what makes a rank late; "less" where that is next to nothing."""
     if cause.median is not None:
         return format_duration(cause.median) if cause.median >= MIN_MEDIAN_NS else "less"

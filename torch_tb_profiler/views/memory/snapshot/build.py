@@ -71,19 +71,22 @@ def build_snapshot(snapshot: RecordedSnapshot, params: SnapshotParams) -> Memory
     categories = sample_categories(snapshot, allocator.device, history, sampled.peaks)
     steps = snapshot_steps(snapshot, allocator.device)
     inside, outside = find_step_peaks(history, steps) if steps else (None, None)
-    peak = _peak(snapshot, history, params.limit)
+    peak = _build_peak(snapshot, history, params.limit)
     stacks = usage_by_stack(snapshot, allocator.device)
     failures = last_failures(snapshot, allocator.device, history, MAX_FAILURES)
     growth = snapshot_growth(snapshot, allocator.device)
-    oom = [_oom(snapshot, allocator.device, history, failure, params.device_bytes, growth) for failure in failures]
-    grown = None if growth is None or not growth.known else _growth(snapshot, growth, params.limit)
+    oom = [
+        _build_oom(snapshot, allocator.device, history, failure, params.device_bytes, growth)
+        for failure in failures
+    ]
+    grown = None if growth is None or not growth.known else _build_growth(snapshot, growth, params.limit)
     return MemorySnapshot(
         headline=oom[-1].verdict if oom else snapshot_headline(allocator, history.peak_in_use),
         details=sentences(
             grown.summary if grown is not None and _grows(grown) else (), snapshot_details(allocator)
         ),
         device=allocator.device,
-        devices=[_snapshot_device(each) for each in device_allocators(snapshot)],
+        devices=[_build_snapshot_device(each) for each in device_allocators(snapshot)],
         total_stacks=len(stacks),
         stacks=[
             SnapshotStack(read_frames(snapshot, stack.code), stack.blocks, stack.size)
@@ -136,7 +139,7 @@ def prepare_instants(snapshot: RecordedSnapshot) -> None:
     snapshot_steps(snapshot, device)
 
 
-def _snapshot_device(allocator: DeviceAllocator) -> SnapshotDevice:
+def _build_snapshot_device(allocator: DeviceAllocator) -> SnapshotDevice:
     return SnapshotDevice(
         id=allocator.device,
         segments=allocator.segments,
@@ -152,7 +155,7 @@ def _snapshot_device(allocator: DeviceAllocator) -> SnapshotDevice:
     )
 
 
-def _peak(snapshot: RecordedSnapshot, history: AllocatorHistory, limit: int) -> SnapshotPeak | None:
+def _build_peak(snapshot: RecordedSnapshot, history: AllocatorHistory, limit: int) -> SnapshotPeak | None:
     entry = history.recorded_peak
     if entry is None:
         return None
@@ -171,7 +174,7 @@ def _peak(snapshot: RecordedSnapshot, history: AllocatorHistory, limit: int) -> 
     )
 
 
-def _oom(
+def _build_oom(
     snapshot: RecordedSnapshot,
     device: int,
     history: AllocatorHistory,
@@ -198,7 +201,7 @@ def _oom(
         other_bytes=others,
         categories=live.by_category(),
         cause=failure.cause,
-        verdict=words.verdict(device, failure, live.by_category(), _top_site(snapshot, live)),
+        verdict=words.verdict(device, failure, live.by_category(), _find_top_site(snapshot, live)),
         remedies=words.remedies(
             failure,
             live.by_category(),
@@ -211,7 +214,7 @@ def _oom(
     )
 
 
-def _growth(snapshot: RecordedSnapshot, growth: SnapshotGrowth, limit: int) -> SnapshotGrowthPayload:
+def _build_growth(snapshot: RecordedSnapshot, growth: SnapshotGrowth, limit: int) -> SnapshotGrowthPayload:
     names = [words.site_name(snapshot.stack(site.stack)) for site in growth.leaks[:1]]
     rising = [] if growth.rising is None else snapshot.stack(growth.rising)
     return SnapshotGrowthPayload(
@@ -234,7 +237,7 @@ def _grows(growth: SnapshotGrowthPayload) -> bool:
     return bool(growth.leaks) or growth.live_bytes is not None or growth.reserved_bytes is not None
 
 
-def _top_site(snapshot: RecordedSnapshot, live: MemoryInUse) -> tuple[str, int] | None:
+def _find_top_site(snapshot: RecordedSnapshot, live: MemoryInUse) -> tuple[str, int] | None:
     """Return the frame of the site that holds most, and its bytes; None if it has no stack."""
     for stack, size, *_ in live.by_site()[:1]:
         name = words.site_name(snapshot.stack(stack))

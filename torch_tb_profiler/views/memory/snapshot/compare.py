@@ -77,7 +77,7 @@ class SnapshotComparison(msgspec.Struct, frozen=True):
 
 def build_comparison(pair: TracePair, params: SnapshotPairParams) -> SnapshotComparison:
     """Compare two snapshots. NotFoundError if a recording is no snapshot or lacks the device."""
-    base, candidate = _snapshot(pair.base[0]), _snapshot(pair.candidate[0])
+    base, candidate = _build_snapshot(pair.base[0]), _build_snapshot(pair.candidate[0])
     base_state, state = _peak(base, params.device), _peak(candidate, params.device)
     sites = compare_sites(base, base_state.live, candidate, state.live, params.limit)
     difference = state.live.total - base_state.live.total
@@ -95,12 +95,12 @@ def build_comparison(pair: TracePair, params: SnapshotPairParams) -> SnapshotCom
         candidate_entry=state.entry,
         base_categories=base_state.live.by_category(),
         candidate_categories=state.live.by_category(),
-        sites=[_compared_site(site) for site in sites],
+        sites=[_build_compared_site(site) for site in sites],
         reasons=reason_texts(reasons),
     )
 
 
-def _snapshot(trace: Trace) -> RecordedSnapshot:
+def _build_snapshot(trace: Trace) -> RecordedSnapshot:
     if trace.snapshot is None:
         raise NotFoundError(
             "only memory snapshots can be compared here, and one of the recordings is a trace",
@@ -114,7 +114,7 @@ def _peak(snapshot: RecordedSnapshot, device: int | None) -> PeakState:
     return state_at_peak(snapshot, allocator.device, allocator.reserved)
 
 
-def _compared_site(site: SiteDifference) -> ComparedSite:
+def _build_compared_site(site: SiteDifference) -> ComparedSite:
     return ComparedSite(
         kind=site.kind,
         frames=[parse_frame(frame) for frame in site.frames],
@@ -212,12 +212,16 @@ class MemoryFit(msgspec.Struct, frozen=True):
 
 def build_fit(pair: TracePair, params: FitParams) -> MemoryFit:
     """Fit the peaks of two recordings. NotFoundError if one is no snapshot or lacks the device."""
-    base, candidate = _snapshot(pair.base[0]), _snapshot(pair.candidate[0])
-    scaling, reason = _scaling(base, candidate, params)
+    base, candidate = _build_snapshot(pair.base[0]), _build_snapshot(pair.candidate[0])
+    scaling, reason = _build_scaling(base, candidate, params)
     if scaling is None:
         headline = text("Can't tell what will fit: {reason}.", reason=reason)
         return MemoryFit(headline, None, None, [], None, None, None, None, None, reason_texts({"fit": reason}))
-    room = params.device_bytes or _room(base, params.device) or _room(candidate, params.device)
+    room = (
+        params.device_bytes
+        or _find_available_bytes(base, params.device)
+        or _find_available_bytes(candidate, params.device)
+    )
     fits = None if room is None else scaling.largest_batch(room)
     target = None if params.target is None else scaling.predict(params.target)
     reasons = {}
@@ -237,7 +241,7 @@ def build_fit(pair: TracePair, params: FitParams) -> MemoryFit:
     )
 
 
-def _scaling(
+def _build_scaling(
     base: RecordedSnapshot, candidate: RecordedSnapshot, params: FitParams
 ) -> tuple[MemoryScaling | None, str]:
     """Return how memory grows with the batch, or None and why that isn't known."""
@@ -266,7 +270,7 @@ def _scaling(
     return scaling, ""
 
 
-def _room(snapshot: RecordedSnapshot, device: int | None) -> int | None:
+def _find_available_bytes(snapshot: RecordedSnapshot, device: int | None) -> int | None:
     """Return the bytes that the process could have when an allocation last failed; None if that isn't recorded."""
     number = find_allocator(snapshot, device).device
     for failure in last_failures(snapshot, number, allocator_history(snapshot, number), 1):

@@ -87,20 +87,20 @@ def build_ranks(members: Members[SnapshotDigest], _: NoParams) -> SnapshotRanks:
     different = find_different_rank(digests)
     totals = {name: sum(each.categories.get(name, 0) for each in digests) for name in CATEGORIES}
     categories = sorted((name for name in totals if totals[name]), key=lambda name: -totals[name])
-    failures = _failures(found)
+    failures = _failures_sentence(found)
     return SnapshotRanks(
         headline=sentences(
             failures, _headline(found, different, sum(member.result is None for member in members))
         ),
         failures=failures,
-        rows=[_row(row, index, digests, categories) for index, row in enumerate(found)],
+        rows=[_build_row(row, index, digests, categories) for index, row in enumerate(found)],
         different=None if different is None else different.index,
         categories=categories,
         reasons=reason_texts(reasons),
     )
 
 
-def _row(
+def _build_row(
     found: tuple[str, int | None, DeviceDigest], index: int, digests: list[DeviceDigest], categories: list[str]
 ) -> SnapshotRankRow:
     import statistics
@@ -179,7 +179,7 @@ def _row_noun(found: list[tuple[str, int | None, DeviceDigest]]) -> str:
     return "rank" if len({worker for worker, *_ in found}) == len(found) else "GPU"
 
 
-def _failures(found: list[tuple[str, int | None, DeviceDigest]]) -> Text:
+def _failures_sentence(found: list[tuple[str, int | None, DeviceDigest]]) -> Text:
     """Return which ranks ran out of memory; empty if none did."""
     indexes = [index for index, (*_, digest) in enumerate(found) if digest.out_of_memory]
     if not indexes:

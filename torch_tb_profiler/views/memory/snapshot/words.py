@@ -80,10 +80,12 @@ def verdict(
         if failure.device_free is None
         else f"{format_bytes(failure.device_free)} free",
     )
-    return sentences(request, _cause(failure, categories, top_site))
+    return sentences(request, _cause_sentence(failure, categories, top_site))
 
 
-def _cause(failure: SnapshotFailure, categories: Mapping[str, int], top_site: tuple[str, int] | None) -> Text:
+def _cause_sentence(
+    failure: SnapshotFailure, categories: Mapping[str, int], top_site: tuple[str, int] | None
+) -> Text:
     if failure.in_use is None or failure.reserved is None:
         return text("The state at that moment isn't known.")
     elsewhere = sum(failure.other_holes or ())
@@ -108,12 +110,12 @@ def _cause(failure: SnapshotFailure, categories: Mapping[str, int], top_site: tu
     return text(
         "{used} are in use{top}, {unused} reserved but unused.",
         used=format_bytes(failure.in_use),
-        top=_largest_holder(failure.in_use, categories, top_site),
+        top=_largest_holder_text(failure.in_use, categories, top_site),
         unused=format_bytes(failure.unused or 0),
     )
 
 
-def _largest_holder(in_use: int, categories: Mapping[str, int], top_site: tuple[str, int] | None) -> str:
+def _largest_holder_text(in_use: int, categories: Mapping[str, int], top_site: tuple[str, int] | None) -> str:
     name, size = next(iter(categories.items()), ("", 0))
     if size < MIN_TOP_SHARE * in_use:
         return ""
@@ -140,7 +142,7 @@ def remedies(
     leaks       sites that may leak, most bytes first; leaking: the frame of the first, None if it isn't known
     noun        what a step is, see `SnapshotGrowth`
     """
-    found = list(_remedies(failure, categories, others, expandable))
+    found = list(_remedy_sentences(failure, categories, others, expandable))
     if leaking is None or failure.cause == "unknown":
         return found
     first, further = leaks[0], leaks[1:]
@@ -201,7 +203,7 @@ def growth_summary(growth: SnapshotGrowth, leaking: str | None, rising: str | No
     return sentences(*found) if found else nothing
 
 
-def _remedies(
+def _remedy_sentences(
     failure: SnapshotFailure, categories: Mapping[str, int], others: int | None, expandable: bool
 ) -> Iterator[Text]:
     match failure.cause:
