@@ -1,9 +1,9 @@
-"""Write a table that was derived from a trace as one file, and read it back without copying a column.
+"""Write a table that was derived from a trace, and read it back without copying a column.
 
 u32 length of the header | header | padding | column | padding | column | ...
 
 The header is MessagePack: [[dtype, shape] of each column, the table with the number of a column for each array].
-Columns begin at multiples of 64 bytes.
+Columns begin at multiples of 64 bytes. A file holds one table, or many and an index of where each begins.
 """
 
 from __future__ import annotations
