@@ -26,39 +26,39 @@ static int64_t draw_time(void) {
     return (int64_t)draw(1000);
 }
 
-static void *room_for(uint64_t count, size_t size) {
-    void *room = malloc(count ? count * size : 1);
-    expect(room);
-    return room;
+static void *buffer_for(uint64_t count, size_t size) {
+    void *scratch = malloc(count ? count * size : 1);
+    expect(scratch);
+    return scratch;
 }
 
 static int64_t *zeros(uint64_t count) {
-    int64_t *room = room_for(count, sizeof *room);
-    for (uint64_t i = 0; i < count; i++) room[i] = 0;
-    return room;
+    int64_t *scratch = buffer_for(count, sizeof *scratch);
+    for (uint64_t i = 0; i < count; i++) scratch[i] = 0;
+    return scratch;
 }
 
 static int64_t *draw_times(uint64_t count) {
-    int64_t *times = room_for(count, sizeof *times);
+    int64_t *times = buffer_for(count, sizeof *times);
     for (uint64_t i = 0; i < count; i++) times[i] = draw_time();
     return times;
 }
 
 static int64_t *draw_numbers(uint64_t count, uint64_t below) {
-    int64_t *numbers = room_for(count, sizeof *numbers);
+    int64_t *numbers = buffer_for(count, sizeof *numbers);
     for (uint64_t i = 0; i < count; i++) numbers[i] = (int64_t)draw(below);
     return numbers;
 }
 
 static int32_t *draw_narrow(uint64_t count, uint64_t below) {
-    int32_t *numbers = room_for(count, sizeof *numbers);
+    int32_t *numbers = buffer_for(count, sizeof *numbers);
     for (uint64_t i = 0; i < count; i++) numbers[i] = (int32_t)draw(below);
     return numbers;
 }
 
 // One in `rarity` is set.
 static uint8_t *draw_flags(uint64_t count, uint64_t rarity) {
-    uint8_t *flags = room_for(count, 1);
+    uint8_t *flags = buffer_for(count, 1);
     for (uint64_t i = 0; i < count; i++) flags[i] = !draw(rarity);
     return flags;
 }

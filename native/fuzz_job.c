@@ -15,16 +15,16 @@ enum { ENTRIES = 40, NUMBERS = 12, LEVELS = 6, RANKS = 5 };
 static void check_columns(void) {
     uint64_t count = draw(ENTRIES), numbers = 1 + draw(NUMBERS);
     int64_t *number = draw_numbers(count, numbers), *values = draw_times(count);
-    int64_t *low = draw_times(numbers), *high = room_for(numbers, 8), *before = room_for(numbers, 8);
+    int64_t *low = draw_times(numbers), *high = buffer_for(numbers, 8), *before = buffer_for(numbers, 8);
     memcpy(high, low, numbers * 8), memcpy(before, low, numbers * 8);
     expect(job_lowest(number, values, count, low, numbers) && job_highest(number, values, count, high, numbers));
-    int64_t *firsts = room_for(numbers, 8), *sums = zeros(numbers), *changes = zeros(numbers);
-    int32_t *ascending = room_for(count, 4), *latest = room_for(numbers, 4);
+    int64_t *firsts = buffer_for(numbers, 8), *sums = zeros(numbers), *changes = zeros(numbers);
+    int32_t *ascending = buffer_for(count, 4), *latest = buffer_for(numbers, 4);
     for (uint64_t i = 0; i < count; i++) ascending[i] = (int32_t)((i ? ascending[i - 1] : -2) + (int64_t)draw(2));
     memset(firsts, -1, numbers * 8);
     expect(job_first(number, count, firsts, numbers) && job_sums(number, values, count, sums, numbers));
     expect(job_changes(number, ascending, count, latest, changes, numbers));
-    int64_t *next = zeros(numbers), *ordinals = room_for(count, 8), *order = room_for(count, 8);
+    int64_t *next = zeros(numbers), *ordinals = buffer_for(count, 8), *order = buffer_for(count, 8);
     expect(job_ordinals(number, count, next, ordinals, numbers));
     int64_t *counts = zeros(numbers);
     expect(job_counts(number, count, counts, numbers));
@@ -48,7 +48,7 @@ static void check_columns(void) {
         int64_t one = number[order[i - 1]], other = number[order[i]];
         expect(one < other || (one == other && order[i - 1] < order[i]));
     }
-    int64_t *codes = room_for(count, 8), *ranks = zeros(numbers);
+    int64_t *codes = buffer_for(count, 8), *ranks = zeros(numbers);
     memcpy(codes, number, count * 8);
     int64_t made = job_dense(codes, count, ranks, numbers);
     for (uint64_t i = 0; i < count; i++) {
@@ -70,21 +70,21 @@ static void check_columns(void) {
 
 static void check_sorting(void) {
     uint64_t count = draw(4 * ENTRIES), numbers = 1 + draw(NUMBERS), largest = 0;
-    int64_t *number = draw_numbers(count, numbers), *values = draw_times(count), *order = room_for(count, 8);
+    int64_t *number = draw_numbers(count, numbers), *values = draw_times(count), *order = buffer_for(count, 8);
     if (draw(2))
         for (uint64_t i = 0; i < count; i++) values[i] = (int64_t)draw(5);
-    int64_t *next = zeros(numbers), *again = zeros(numbers), *others = room_for(count, 8), begin = 0;
+    int64_t *next = zeros(numbers), *again = zeros(numbers), *others = buffer_for(count, 8), begin = 0;
     for (uint64_t i = 0; i < count; i++) next[number[i]]++;
     for (uint64_t each = 0; each < numbers; each++) {
         int64_t size = next[each];
         largest = (uint64_t)size > largest ? (uint64_t)size : largest;
         again[each] = next[each] = begin, begin += size;
     }
-    int64_t *begins = room_for(numbers, 8), *values_room = room_for(count, 8), *middles = room_for(numbers, 8);
+    int64_t *begins = buffer_for(numbers, 8), *values_scratch = buffer_for(count, 8), *middles = buffer_for(numbers, 8);
     memcpy(begins, next, numbers * 8);
-    Middle *found = room_for(numbers, sizeof *found);
-    Entry *room = room_for(2 * largest, sizeof *room);
-    job_sort(number, values, count, next, numbers, order, room, largest);
+    Middle *found = buffer_for(numbers, sizeof *found);
+    Entry *scratch = buffer_for(2 * largest, sizeof *scratch);
+    job_sort(number, values, count, next, numbers, order, scratch, largest);
     for (uint64_t i = 1; i < count; i++) {
         int64_t one = order[i - 1], other = order[i];
         expect(number[one] <= number[other]);
@@ -92,17 +92,17 @@ static void check_sorting(void) {
             expect(values[one] < values[other] || (values[one] == values[other] && one < other));
     }
     bool alone = draw(2);
-    job_middles(number, values, count, again, numbers, values_room, found, middles, alone ? NULL : others);
+    job_middles(number, values, count, again, numbers, values_scratch, found, middles, alone ? NULL : others);
     for (uint64_t each = 0; each < numbers; each++) {
         int64_t size = next[each] - begins[each];
         expect(middles[each] == (size ? order[begins[each] + (size - 1) / 2] : -1));
     }
     if (alone) {
         memcpy(again, begins, numbers * 8);
-        job_middles(number, values, count, again, numbers, values_room, found, middles, others);
+        job_middles(number, values, count, again, numbers, values_scratch, found, middles, others);
     }
     for (uint64_t i = 0; i < count; i++) {
-        int64_t *left = room_for(count, 8);
+        int64_t *left = buffer_for(count, 8);
         uint64_t size = 0;
         for (uint64_t at = 0; at < count; at++)
             if (at != i && number[at] == number[i]) left[size++] = values[at];
@@ -111,8 +111,8 @@ static void check_sorting(void) {
         expect(others[i] == add(below, (int64_t)((uint64_t)above - (uint64_t)below) >> 1));
         free(left);
     }
-    free(number), free(values), free(order), free(next), free(again), free(others), free(room);
-    free(begins), free(values_room), free(middles), free(found);
+    free(number), free(values), free(order), free(next), free(again), free(others), free(scratch);
+    free(begins), free(values_scratch), free(middles), free(found);
 }
 
 // Whether the windows of two entries have the same beginning: the kinds of their ranks' entries in that step up to them.
@@ -130,18 +130,18 @@ static bool begin_alike(const int32_t *member, const int32_t *step, const int32_
 
 static void check_windows(void) {
     uint64_t count = draw(4 * ENTRIES), steps = draw(4), capacity = 2;
-    int32_t *member = room_for(count, 4), *step = room_for(count, 4), *kind = draw_narrow(count, 1 + draw(3));
-    int32_t *last = room_for(steps + 1, 4), *whose = room_for(steps + 1, 4);
-    int64_t *number = room_for(count, 8), made = -1, known = 0;
+    int32_t *member = buffer_for(count, 4), *step = buffer_for(count, 4), *kind = draw_narrow(count, 1 + draw(3));
+    int32_t *last = buffer_for(steps + 1, 4), *whose = buffer_for(steps + 1, 4);
+    int64_t *number = buffer_for(count, 8), made = -1, known = 0;
     for (uint64_t i = 0; i < count; i++) {
         member[i] = (i ? member[i - 1] : 0) + !draw(12);
         step[i] = (int32_t)draw(steps + 1) - 1;
     }
     while (made < 0) {
-        int32_t *slots = room_for(capacity, 4);
+        int32_t *slots = buffer_for(capacity, 4);
         memset(slots, -1, capacity * 4);
-        Window *windows = room_for(capacity / 2, sizeof *windows);
-        int64_t *first = room_for(capacity / 2, 8);
+        Window *windows = buffer_for(capacity / 2, sizeof *windows);
+        int64_t *first = buffer_for(capacity / 2, 8);
         made = job_windows(
             member, step, kind, count, steps, last, whose, slots, windows, capacity, first, number
         );
@@ -164,7 +164,7 @@ static void check_windows(void) {
 static void check_totals(void) {
     uint64_t count = draw(ENTRIES), owners = 1 + draw(4);
     int64_t *owner = draw_numbers(count, owners), *starts = draw_times(count), *ends = draw_times(count);
-    int64_t *last = room_for(owners, 8), *reach = room_for(owners, 8), *totals = zeros(owners);
+    int64_t *last = buffer_for(owners, 8), *reach = buffer_for(owners, 8), *totals = zeros(owners);
     bool ordered = true, wide = false;
     if (draw(4)) sort(starts, count);
     for (uint64_t each = 0; each < owners; each++) {
@@ -193,7 +193,7 @@ static void check_totals(void) {
 
 static void check_search(void) {
     uint64_t length = draw(ENTRIES), count = draw(ENTRIES);
-    int64_t *sorted = draw_times(length), *values = draw_times(count), *places = room_for(count, 8);
+    int64_t *sorted = draw_times(length), *values = draw_times(count), *places = buffer_for(count, 8);
     sort(sorted, length);
     if (draw(2)) sort(values, count);
     for (uint64_t i = 0; i < count && length; i++)
@@ -212,8 +212,8 @@ static void check_search(void) {
 static void check_cells(void) {
     uint64_t length = draw(ENTRIES), count = draw(ENTRIES), codes = draw(NUMBERS);
     size_t bytes = draw(2) ? 4 : 8;
-    int32_t *rows = room_for(length, 4), *wanted = room_for(count, 4), row = -1;
-    uint8_t *cells = room_for(length, bytes), *picked = room_for(count, bytes), *seen = room_for(codes, 1);
+    int32_t *rows = buffer_for(length, 4), *wanted = buffer_for(count, 4), row = -1;
+    uint8_t *cells = buffer_for(length, bytes), *picked = buffer_for(count, bytes), *seen = buffer_for(codes, 1);
     for (uint64_t i = 0; i < length; i++) rows[i] = row += 1 + (int32_t)draw(3);
     for (uint64_t i = 0; i < length * bytes; i++) cells[i] = (uint8_t)(1 + draw(255));
     bool ascending = draw(2);
@@ -237,15 +237,15 @@ static void check_cells(void) {
 
 // Entries by code, and rows by name, compared with what each one has.
 static void check_codes(void) {
-    uint64_t count = draw(ENTRIES), room = 0, names = draw(6) + 1, made = 0;
-    uint8_t *code = room_for(count, 1), *counts = draw_flags(count, 3), *wanted = draw_flags(256, 2);
+    uint64_t count = draw(ENTRIES), capacity = 0, names = draw(6) + 1, made = 0;
+    uint8_t *code = buffer_for(count, 1), *counts = draw_flags(count, 3), *wanted = draw_flags(256, 2);
     uint8_t *marked = draw_flags(names + 1, 2);
-    int32_t *rows = draw_narrow(count, count + !draw(3)), *name = draw_narrow(count, names + 3), *found = room_for(count, 4);
+    int32_t *rows = draw_narrow(count, count + !draw(3)), *name = draw_narrow(count, names + 3), *found = buffer_for(count, 4);
     int64_t bounds[257];
     for (uint64_t i = 0; i < count; i++) code[i] = (uint8_t)draw(draw(2) ? 5 : 256), name[i] -= 1;
-    for (uint64_t i = 0; i < count; i++) room += counts[i] && wanted[code[i]];
-    int32_t *selected = room_for(room, 4), *grouped = room_for(count, 4);
-    expect(job_select(code, counts, count, wanted, selected, room) == room);
+    for (uint64_t i = 0; i < count; i++) capacity += counts[i] && wanted[code[i]];
+    int32_t *selected = buffer_for(capacity, 4), *grouped = buffer_for(count, 4);
+    expect(job_select(code, counts, count, wanted, selected, capacity) == capacity);
     job_group(code, counts, count, grouped, bounds);
     for (uint64_t i = 0; i < count; i++)
         if (counts[i] && wanted[code[i]]) expect(selected[made++] == (int32_t)i);
@@ -271,8 +271,8 @@ static void check_codes(void) {
 static void check_spans(void) {
     uint64_t events = draw(ENTRIES), count = draw(ENTRIES), known = 0;
     int64_t *start = draw_times(events), *duration = draw_times(events);
-    int64_t *starts = room_for(count, 8), *ends = room_for(count, 8);
-    int32_t *rows = room_for(count, 4);
+    int64_t *starts = buffer_for(count, 8), *ends = buffer_for(count, 8);
+    int32_t *rows = buffer_for(count, 4);
     for (uint64_t i = 0; i < events; i++)
         if (!draw(8)) *(draw(2) ? &start[i] : &duration[i]) = INT64_MIN;
     bool beyond = !draw(4) || !events;
@@ -283,8 +283,8 @@ static void check_spans(void) {
         int64_t from = start[rows[i]], length = duration[rows[i]] > 0 ? duration[rows[i]] : 0;
         expect(starts[i] == from && ends[i] == (from == INT64_MIN ? from : add(from, length)));
     }
-    int64_t *made_starts = room_for(count, 8), *made_ends = room_for(count, 8);
-    int64_t *merged_starts = room_for(count, 8), *merged_ends = room_for(count, 8);
+    int64_t *made_starts = buffer_for(count, 8), *made_ends = buffer_for(count, 8);
+    int64_t *merged_starts = buffer_for(count, 8), *merged_ends = buffer_for(count, 8);
     int64_t made = job_intervals(rows, count, start, duration, events, made_starts, made_ends);
     int64_t merged = job_merge(starts, ends, known, merged_starts, merged_ends);
     expect(made == (known == count ? merged : -1));
@@ -303,8 +303,8 @@ typedef struct {
 // A set, and in `within` which of the first moments it covers.
 static Set draw_set(bool *within) {
     uint64_t count = draw(ENTRIES);
-    Set set = {room_for(count, 8), room_for(count, 8), 0};
-    int64_t *starts = draw_numbers(count, MOMENTS), *ends = room_for(count, 8);
+    Set set = {buffer_for(count, 8), buffer_for(count, 8), 0};
+    int64_t *starts = draw_numbers(count, MOMENTS), *ends = buffer_for(count, 8);
     memset(within, 0, MOMENTS);
     if (draw(4)) sort(starts, count);
     bool sorted = true;
@@ -342,8 +342,8 @@ static void check_sets(void) {
     Set one = draw_set(within), other = draw_set(other_within);
     check_set(one, within), check_set(other, other_within);
     for (int how = 0; how < 3; how++) {
-        uint64_t room = one.count + other.count;
-        Set made = {room_for(room, 8), room_for(room, 8), 0};
+        uint64_t capacity = one.count + other.count;
+        Set made = {buffer_for(capacity, 8), buffer_for(capacity, 8), 0};
         made.count = job_combine(
             how, one.starts, one.ends, one.count, other.starts, other.ends, other.count, made.starts, made.ends
         );
@@ -355,7 +355,7 @@ static void check_sets(void) {
         free(made.starts), free(made.ends);
     }
     uint64_t count = draw(ENTRIES);
-    int64_t *times = draw_numbers(count, MOMENTS + 2), *covered = room_for(count, 8), *before = zeros(one.count + 1);
+    int64_t *times = draw_numbers(count, MOMENTS + 2), *covered = buffer_for(count, 8), *before = zeros(one.count + 1);
     for (uint64_t i = 0; i < one.count; i++) before[i + 1] = before[i] + one.ends[i] - one.starts[i];
     job_covered(one.starts, one.ends, before, one.count, times, count, covered);
     for (uint64_t i = 0; i < count; i++) {
@@ -383,7 +383,7 @@ static void keep_in_turn(const Moments *moments, const int64_t *bounds, const in
 // Replays again with few slots for each rank's stalls, if none is read before its turn: the result is the same. Says
 // whether it did.
 static bool check_slots(Job job, Scenarios given, size_t lanes) {
-    int32_t *ordinal = room_for(job.stalls, 4), *written = room_for(job.ranks, 4), *slot = room_for(job.stalls + 1, 4);
+    int32_t *ordinal = buffer_for(job.stalls, 4), *written = buffer_for(job.ranks, 4), *slot = buffer_for(job.stalls + 1, 4);
     const int32_t *stalls[3] = {given.reached.stall, given.stalled.stall, given.final.stall};
     const uint64_t counts[3] = {job.operations, job.stalls, job.finals};
     memset(written, 0, job.ranks * 4);
@@ -395,7 +395,7 @@ static bool check_slots(Job job, Scenarios given, size_t lanes) {
     slot[job.stalls] = (int32_t)rows, job.slot = slot;
     Moments *made[] = {&given.reached, &given.stalled, &given.final};
     for (int kind = 0; kind < 3; kind++) {
-        int32_t *moved = room_for(counts[kind], 4);
+        int32_t *moved = buffer_for(counts[kind], 4);
         for (uint64_t i = 0; kept && i < counts[kind]; i++) moved[i] = slot[stalls[kind][i]];
         made[kind]->stall = moved;
     }
@@ -468,7 +468,7 @@ static bool check_job(void) {
     job.operations = (uint64_t)bounds[job.levels], job.stalls = job.operations ? (uint64_t)stall_bounds[job.levels] : 0;
     if (!job.operations)
         for (uint64_t level = 0; level <= job.levels; level++) stall_bounds[level] = 0;
-    int64_t *run_begins = room_for(job.operations, 8);
+    int64_t *run_begins = buffer_for(job.operations, 8);
     for (uint64_t level = 0; level < job.levels; level++)
         for (int64_t i = bounds[level]; i < bounds[level + 1]; i++)
             if (i == bounds[level] || !draw(3)) run_begins[job.runs++] = i;
@@ -483,7 +483,7 @@ static bool check_job(void) {
         draw(2) ? draw_times(numbers * lanes) : NULL, zeros(job.ranks * lanes), zeros(job.ranks * lanes),
         zeros((job.runs + 1) * lanes), zeros((job.stalls + 1) * lanes),
     };
-    int32_t *slot = room_for(job.stalls, 4);
+    int32_t *slot = buffer_for(job.stalls, 4);
     for (uint64_t i = 0; i < job.stalls; i++) slot[i] = (int32_t)i;
     job.slot = slot;
     if (draw(2)) {

@@ -84,7 +84,7 @@ static void check_moment(const Recorded *given, const Network *made, int kind, u
     else expect(made->stall_length[made->stall[kind][at]] == given->stall[last]);
 }
 
-static void check_moments(const Recorded *given, const Network *made, const NetworkRoom *room) {
+static void check_moments(const Recorded *given, const Network *made, const NetworkScratch *scratch) {
     uint64_t run = 0, stall = 0, level = 0, final = 0;
     for (uint64_t i = 0; i < given->operations; i++) {
         int32_t operation = made->until[0][i], member = given->member[operation];
@@ -96,8 +96,8 @@ static void check_moments(const Recorded *given, const Network *made, const Netw
         if (i && made->bounds[level] != (int64_t)i)
             expect((made->run_begins[run] == (int64_t)i) == (collective_of(given, made->until[0][i - 1]) != collective));
         expect(made->number[run] == (collective < (int64_t)given->collectives ? collective : (int64_t)given->collectives));
-        expect(made->previous[i] == (previous < 0 ? (int32_t)made->runs : room->run[previous]));
-        expect(room->run[operation] == (int32_t)run && made->member[0][i] == member);
+        expect(made->previous[i] == (previous < 0 ? (int32_t)made->runs : scratch->run[previous]));
+        expect(scratch->run[operation] == (int32_t)run && made->member[0][i] == member);
         expect(made->gap[i] == (previous < 0 ? NO_PREVIOUS : given->start[operation] - given->end[previous]));
         expect(made->slack[i] == given->slack[operation]);
         expect(made->waited[i] == (given->compared[operation] ? given->waiting[operation] : 0));
@@ -106,7 +106,7 @@ static void check_moments(const Recorded *given, const Network *made, const Netw
         check_moment(given, made, 0, i, last_stall(given, member, reached), operation);
         if (given->stall[operation] <= 0) continue;
         expect(made->stall_length[stall] == given->stall[operation] && made->stall_run[stall] == (int64_t)run);
-        expect(made->member[1][stall] == member && room->stall_of[operation] == (int32_t)stall);
+        expect(made->member[1][stall] == member && scratch->stall_of[operation] == (int32_t)stall);
         int64_t last = last_stall(given, member, given->end[operation] - given->stall[operation]);
         check_moment(given, made, 1, stall++, last, before_stall(given, operation));
     }
@@ -124,12 +124,12 @@ static void check_moments(const Recorded *given, const Network *made, const Netw
 static void check_saved(const Recorded *given, Network *made) {
     const uint64_t lengths[] = {given->operations, made->stalls, made->finals};
     int64_t *work = draw_numbers(given->operations, 1000), *typical = draw_numbers(given->operations, 1000);
-    int64_t *excess = zeros(given->operations), *totals = room_for(given->operations + 1, 8);
+    int64_t *excess = zeros(given->operations), *totals = buffer_for(given->operations + 1, 8);
     for (uint64_t i = 0; i < given->operations; i++) excess[i] = work[i] - typical[i];
     job_excess(work, typical, given->bounds, given->ranks, totals);
     expect(totals[given->operations] == 0);
     for (int kind = 0; kind < 3; kind++) {
-        int64_t *saved = room_for(lengths[kind], 8);
+        int64_t *saved = buffer_for(lengths[kind], 8);
         const int32_t *until = made->until[kind], *since = made->since[kind];
         expect(job_saved(totals, given->operations, until, since, lengths[kind], saved));
         for (uint64_t i = 0; i < lengths[kind]; i++) {
@@ -162,8 +162,8 @@ static bool check_network(void) {
     }
     count = (uint64_t)bounds[ranks];
     Recorded given = {.operations = count, .ranks = ranks, .collectives = 1 + draw(COLLECTIVES), .bounds = bounds};
-    int32_t *member = room_for(count, 4);
-    int64_t *start = room_for(count, 8), *end = room_for(count, 8), *previous = room_for(count, 8), *stall = zeros(count);
+    int32_t *member = buffer_for(count, 4);
+    int64_t *start = buffer_for(count, 8), *end = buffer_for(count, 8), *previous = buffer_for(count, 8), *stall = zeros(count);
     int64_t *instance = draw_numbers(count, given.collectives);
     bool alike = draw(2); // most ranks go through the same collectives
     for (uint64_t rank = 0; rank < ranks; rank++)
@@ -179,29 +179,29 @@ static bool check_network(void) {
     given.instance = instance, given.slack = draw_numbers(count, 20);
     given.waiting = draw_numbers(count, 3), given.compared = draw_flags(count, 2);
     uint64_t tile = most + draw(2 * ENTRIES); // one rank or several
-    NetworkRoom room = {most, tile, room_for(count, 4), room_for(count, 4), room_for(count, 4), room_for(count, 4),
-                        room_for(count, 4), room_for(given.collectives, 4), room_for(given.collectives, 4),
-                        room_for(ranks, 4), room_for(ranks, 4), room_for(most, 4), room_for(most, 8),
-                        room_for(2 * most, sizeof(Entry)), room_for(tile, 4), room_for(tile, 4), room_for(tile, 4)};
-    Network made = {.bounds = room_for(count + 1, 8), .stall_bounds = room_for(count + 1, 8),
-                    .run_begins = room_for(count, 8), .number = room_for(count, 8), .previous = room_for(count, 4),
-                    .slack = room_for(count, 8), .gap = room_for(count, 8), .waited = room_for(count, 8),
-                    .last_arrival = room_for(count, 1), .stall_run = room_for(stalls, 8),
-                    .stall_length = room_for(stalls, 8)};
+    NetworkScratch scratch = {most, tile, buffer_for(count, 4), buffer_for(count, 4), buffer_for(count, 4), buffer_for(count, 4),
+                        buffer_for(count, 4), buffer_for(given.collectives, 4), buffer_for(given.collectives, 4),
+                        buffer_for(ranks, 4), buffer_for(ranks, 4), buffer_for(most, 4), buffer_for(most, 8),
+                        buffer_for(2 * most, sizeof(Entry)), buffer_for(tile, 4), buffer_for(tile, 4), buffer_for(tile, 4)};
+    Network made = {.bounds = buffer_for(count + 1, 8), .stall_bounds = buffer_for(count + 1, 8),
+                    .run_begins = buffer_for(count, 8), .number = buffer_for(count, 8), .previous = buffer_for(count, 4),
+                    .slack = buffer_for(count, 8), .gap = buffer_for(count, 8), .waited = buffer_for(count, 8),
+                    .last_arrival = buffer_for(count, 1), .stall_run = buffer_for(stalls, 8),
+                    .stall_length = buffer_for(stalls, 8)};
     const uint64_t lengths[] = {count, stalls, ranks};
     for (int kind = 0; kind < 3; kind++) {
-        made.member[kind] = room_for(lengths[kind], 4), made.stall[kind] = room_for(lengths[kind], 4);
-        made.until[kind] = room_for(lengths[kind], 4), made.since[kind] = room_for(lengths[kind], 4);
+        made.member[kind] = buffer_for(lengths[kind], 4), made.stall[kind] = buffer_for(lengths[kind], 4);
+        made.until[kind] = buffer_for(lengths[kind], 4), made.since[kind] = buffer_for(lengths[kind], 4);
     }
-    job_network(&given, &room, &made);
+    job_network(&given, &scratch, &made);
     check_saved(&given, &made);
     bool disagree = check_levels(&given, &made);
-    check_moments(&given, &made, &room);
+    check_moments(&given, &made, &scratch);
     free(bounds), free(member), free(start), free(end), free(previous), free(stall), free(instance);
     free((void *)given.slack), free((void *)given.waiting), free((void *)given.compared);
-    free(room.by_end), free(room.turn), free(room.place), free(room.run), free(room.stall_of), free(room.missing);
-    free(room.due), free(room.head), free(room.last_stall), free(room.next), free(room.stall_ends), free(room.entries);
-    free(room.before), free(room.stalled_before), free(room.before_stall);
+    free(scratch.by_end), free(scratch.turn), free(scratch.place), free(scratch.run), free(scratch.stall_of), free(scratch.missing);
+    free(scratch.due), free(scratch.head), free(scratch.last_stall), free(scratch.next), free(scratch.stall_ends), free(scratch.entries);
+    free(scratch.before), free(scratch.stalled_before), free(scratch.before_stall);
     free(made.bounds), free(made.stall_bounds), free(made.run_begins), free(made.number), free(made.previous);
     free(made.slack), free(made.gap), free(made.waited), free(made.last_arrival), free(made.stall_run);
     free(made.stall_length);

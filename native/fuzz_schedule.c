@@ -22,7 +22,7 @@ static int64_t *draw_moments(uint64_t count) {
 }
 
 static int64_t *draw_bounds(uint64_t chains, uint64_t *nodes) {
-    int64_t *bounds = room_for(chains + 1, sizeof *bounds);
+    int64_t *bounds = buffer_for(chains + 1, sizeof *bounds);
     bounds[0] = 0;
     for (uint64_t i = 0; i < chains; i++) bounds[i + 1] = bounds[i] + (int64_t)draw(draw(3) ? 6 : NODES);
     *nodes = (uint64_t)bounds[chains];
@@ -31,7 +31,7 @@ static int64_t *draw_bounds(uint64_t chains, uint64_t *nodes) {
 
 // Sorted positions from `lowest` to below `nodes`.
 static int64_t *draw_sorted(uint64_t count, uint64_t lowest, uint64_t nodes) {
-    int64_t *sorted = room_for(count, sizeof *sorted);
+    int64_t *sorted = buffer_for(count, sizeof *sorted);
     for (uint64_t i = 0; i < count; i++) {
         int64_t value = (int64_t)(lowest + draw(nodes - lowest));
         uint64_t at = i;
@@ -58,7 +58,7 @@ static Graph draw_graph(void) {
     graph.waits = graph.items > lowest ? draw(LINKS) : 0;
     graph.time = draw_moments(graph.points), graph.anchored = draw_flags(graph.points, 2);
     graph.target = draw_sorted(graph.edges, lowest, graph.points), graph.edge_weight = draw_moments(graph.edges);
-    int64_t *edge_item = room_for(graph.edges, 8), *edge_point = room_for(graph.edges, 8);
+    int64_t *edge_item = buffer_for(graph.edges, 8), *edge_point = buffer_for(graph.edges, 8);
     for (uint64_t i = 0; i < graph.edges; i++) {
         edge_item[i] = draw(2) ? draw_source(graph.items, graph.target[i], graph.points, any) : -1;
         edge_point[i] = edge_item[i] >= 0 ? -1 : draw_source(graph.points, graph.target[i], graph.points, any);
@@ -66,7 +66,7 @@ static Graph draw_graph(void) {
     graph.edge_item = edge_item, graph.edge_point = edge_point;
     graph.start = draw_moments(graph.items), graph.launch = draw_moments(graph.items), graph.gap = draw_moments(graph.items);
     graph.unlimited = draw_flags(graph.items, 2);
-    int64_t *submission = room_for(graph.items, 8), *source = room_for(graph.waits, 8);
+    int64_t *submission = buffer_for(graph.items, 8), *source = buffer_for(graph.waits, 8);
     for (uint64_t i = 0; i < graph.items; i++)
         submission[i] = graph.points && draw(3) ? draw_source(graph.points, (int64_t)i, graph.items, any) : -1;
     graph.waiting = draw_sorted(graph.waits, lowest, graph.items), graph.wait_weight = draw_moments(graph.waits);
@@ -127,17 +127,17 @@ static void check_times(
         }
 }
 
-static void check_replay(const Graph *graph, const Run *runs, int64_t count, int64_t *room) {
+static void check_replay(const Graph *graph, const Run *runs, int64_t count, int64_t *scratch) {
     int64_t *step = draw_moments(CASES * graph->points), *duration = draw_moments(CASES * graph->items);
     uint8_t *removed = draw(2) ? draw_flags(CASES * graph->edges, 3) : NULL;
-    int64_t *points = room_for(CASES * graph->points, 8), *ends = room_for(CASES * graph->items, 8);
-    schedule_replay(graph, runs, (size_t)count, CASES, step, duration, removed, points, ends, room);
+    int64_t *points = buffer_for(CASES * graph->points, 8), *ends = buffer_for(CASES * graph->items, 8);
+    schedule_replay(graph, runs, (size_t)count, CASES, step, duration, removed, points, ends, scratch);
     for (uint64_t at = 0; at < CASES; at++)
         check_times(
             graph, step + at * graph->points, duration + at * graph->items, removed ? removed + at * graph->edges : NULL,
             points + at * graph->points, ends + at * graph->items
         );
-    int64_t *earlier = room_for(graph->points, 8);
+    int64_t *earlier = buffer_for(graph->points, 8);
     memcpy(earlier, points, graph->points * 8);
     schedule_latest(graph, runs, (size_t)count, step, duration, points, ends);
     for (uint64_t i = 0; i < graph->points; i++) expect(points[i] <= earlier[i]);
@@ -149,24 +149,24 @@ static void check_split(void) {
     enum { WINDOWS = 8, STATES = 12 };
     uint64_t states = 1 + draw(STATES), count = draw(WINDOWS), most = 0;
     int64_t *times = draw_moments(states - 1), *low = draw_moments(count), *high = draw_moments(count);
-    int64_t *number = draw_moments(count), *first = room_for(count, 8), *last = room_for(count, 8);
-    int32_t *row = room_for(states, 4);
-    int8_t *cause = room_for(states, 1);
+    int64_t *number = draw_moments(count), *first = buffer_for(count, 8), *last = buffer_for(count, 8);
+    int32_t *row = buffer_for(states, 4);
+    int8_t *cause = buffer_for(states, 1);
     for (uint64_t i = 0; i < states; i++) row[i] = (int32_t)i, cause[i] = (int8_t)i;
     for (uint64_t i = 0; i < count; i++) {
         first[i] = (int64_t)draw(states), last[i] = first[i] + (int64_t)draw(states - (uint64_t)first[i]);
         most += (uint64_t)(last[i] - first[i] + 1);
     }
-    int64_t *window = room_for(most, 8), *begin = room_for(most, 8), *end = room_for(most, 8);
-    int32_t *part_row = room_for(most, 4);
-    int8_t *part_cause = room_for(most, 1);
+    int64_t *window = buffer_for(most, 8), *begin = buffer_for(most, 8), *end = buffer_for(most, 8);
+    int32_t *part_row = buffer_for(most, 4);
+    int8_t *part_cause = buffer_for(most, 1);
     size_t made = schedule_split(
         number, low, high, first, last, (size_t)count, times, row, cause, window, begin, end, part_row, part_cause
     );
     expect(made <= most);
     for (size_t i = 0; i < made; i++) expect(begin[i] < end[i] && part_row[i] == part_cause[i]);
     // The same parts by number and cause, in sums that already hold something.
-    int64_t *sums = room_for(WINDOWS * states, 8), *added = room_for(WINDOWS * states, 8);
+    int64_t *sums = buffer_for(WINDOWS * states, 8), *added = buffer_for(WINDOWS * states, 8);
     for (uint64_t i = 0; i < WINDOWS * states; i++) sums[i] = added[i] = (int64_t)i;
     for (uint64_t i = 0; i < count; i++) number[i] = (int64_t)draw(WINDOWS);
     made = schedule_split(
@@ -184,7 +184,7 @@ static void check_split(void) {
 }
 
 static int64_t *draw_ascending(uint64_t count, int64_t since, uint64_t most) {
-    int64_t *times = room_for(count, 8);
+    int64_t *times = buffer_for(count, 8);
     for (uint64_t i = 0; i < count; i++) times[i] = since += (int64_t)draw(most);
     return times;
 }
@@ -218,9 +218,9 @@ static bool is_of_host(const Gaps *given, const Pieces *pieces, size_t at) {
 enum { GAPS = 8, THREADS = 3, TIMES = 20, STEPS = 6 };
 
 static Parts draw_parts(const int64_t *begin, const int64_t *end, uint64_t gaps, uint64_t rarity) {
-    int64_t *gap = room_for(gaps, 8), *low = room_for(gaps, 8), *high = room_for(gaps, 8), count = 0;
-    int32_t *row = room_for(gaps, 4);
-    int8_t *cause = room_for(gaps, 1);
+    int64_t *gap = buffer_for(gaps, 8), *low = buffer_for(gaps, 8), *high = buffer_for(gaps, 8), count = 0;
+    int32_t *row = buffer_for(gaps, 4);
+    int8_t *cause = buffer_for(gaps, 1);
     for (uint64_t i = 0; i < gaps; i++) {
         if (!draw(rarity) || end[i] <= begin[i]) continue;
         gap[count] = (int64_t)i, low[count] = begin[i], high[count] = end[i];
@@ -238,8 +238,8 @@ static void free_parts(Parts parts) {
 static void check_idle(void) {
     uint64_t gaps = draw(GAPS);
     int64_t *edges = draw_ascending(4 * gaps, 0, 9);
-    int64_t *begin = room_for(gaps, 8), *late = room_for(gaps, 8), *between = room_for(gaps, 8), *end = room_for(gaps, 8);
-    int32_t *thread = room_for(gaps, 4), partner[THREADS];
+    int64_t *begin = buffer_for(gaps, 8), *late = buffer_for(gaps, 8), *between = buffer_for(gaps, 8), *end = buffer_for(gaps, 8);
+    int32_t *thread = buffer_for(gaps, 4), partner[THREADS];
     for (uint64_t i = 0; i < gaps; i++) {
         begin[i] = edges[4 * i], late[i] = edges[4 * i + 1], between[i] = edges[4 * i + 2], end[i] = edges[4 * i + 3];
         thread[i] = (int32_t)draw(THREADS + 1) - 1;
@@ -247,8 +247,8 @@ static void check_idle(void) {
     States states[THREADS];
     for (int i = 0; i < THREADS; i++) {
         uint64_t count = draw(TIMES);
-        int32_t *row = room_for(count + 1, 4);
-        int8_t *cause = room_for(count + 1, 1);
+        int32_t *row = buffer_for(count + 1, 4);
+        int8_t *cause = buffer_for(count + 1, 1);
         for (uint64_t at = 0; at <= count; at++) row[at] = (int32_t)(100 * (i + 1) + (int)at), cause[at] = (int8_t)draw(5);
         states[i] = (States){count, draw_ascending(count, -5, 9), row, cause};
         partner[i] = (int32_t)draw(THREADS + 1) - 1;
@@ -262,8 +262,8 @@ static void check_idle(void) {
     int64_t cursors[THREADS] = {0};
     size_t made = schedule_idle(&given, cursors, NULL, NULL, NULL, NULL, NULL, NULL);
     Pieces pieces = {
-        .begin = room_for(made, 8), .end = room_for(made, 8), .row = room_for(made, 4), .gap = room_for(made, 4),
-        .in_step = room_for(made, 4), .cause = room_for(made, 1),
+        .begin = buffer_for(made, 8), .end = buffer_for(made, 8), .row = buffer_for(made, 4), .gap = buffer_for(made, 4),
+        .in_step = buffer_for(made, 4), .cause = buffer_for(made, 1),
     };
     memset(cursors, 0, sizeof cursors);
     expect(schedule_idle(
@@ -300,8 +300,8 @@ static void check_during(void) {
     enum { NUMBERS = 3 };
     uint64_t points = draw(TIMES), count = draw(GAPS), stride = points + draw(3);
     int64_t *times = draw_ascending(points, 0, 9), *edges = draw_ascending(2 * count, -20, 12);
-    int64_t *starts = room_for(count, 8), *ends = room_for(count, 8), *sums = room_for(NUMBERS * stride, 8);
-    int32_t *number = room_for(count, 4);
+    int64_t *starts = buffer_for(count, 8), *ends = buffer_for(count, 8), *sums = buffer_for(NUMBERS * stride, 8);
+    int32_t *number = buffer_for(count, 4);
     memset(sums, 0, NUMBERS * stride * 8);
     for (uint64_t i = 0; i < count; i++)
         starts[i] = edges[2 * i], ends[i] = edges[2 * i + 1], number[i] = (int32_t)draw(NUMBERS + 1) - 1;
@@ -322,8 +322,8 @@ static void check_during(void) {
 static void check_cover(void) {
     enum { CHAINS = 2 };
     uint64_t events = draw(GAPS) + 1, count = draw(GAPS);
-    int64_t *start = room_for(events, 8), *duration = room_for(events, 8), bounds[CHAINS + 1] = {0};
-    int32_t *thread = room_for(events, 4), *rows = room_for(count, 4), chain[THREADS];
+    int64_t *start = buffer_for(events, 8), *duration = buffer_for(events, 8), bounds[CHAINS + 1] = {0};
+    int32_t *thread = buffer_for(events, 4), *rows = buffer_for(count, 4), chain[THREADS];
     for (int i = 0; i < THREADS; i++) chain[i] = (int32_t)draw(CHAINS + 1) - 1;
     int64_t ascending = 0;
     for (uint64_t i = 0; i < events; i++) {
@@ -331,7 +331,7 @@ static void check_cover(void) {
     }
     if (draw(4) == 0) start[draw(events)] = 0;
     for (int i = 0; i < CHAINS; i++) bounds[i + 1] = bounds[i] + (int64_t)draw(TIMES);
-    int64_t *times = room_for((uint64_t)bounds[CHAINS], 8), *sums = room_for((uint64_t)bounds[CHAINS], 8);
+    int64_t *times = buffer_for((uint64_t)bounds[CHAINS], 8), *sums = buffer_for((uint64_t)bounds[CHAINS], 8);
     for (int i = 0; i < CHAINS; i++) {
         int64_t time = (int64_t)draw(5) - 2;
         for (int64_t at = bounds[i]; at < bounds[i + 1]; at++) times[at] = time += (int64_t)draw(4), sums[at] = 0;
@@ -370,8 +370,8 @@ static void check_states(void) {
     uint64_t count = draw(TIMES), events = draw(GAPS), cursors[OVERLAYS] = {0}, edges = 0;
     int64_t *times = draw_ascending(count, 0, 4), *borders[OVERLAYS], edge[2 * OVERLAYS * GAPS];
     int64_t starts[OVERLAYS][GAPS], ends[OVERLAYS][GAPS];
-    int32_t *row = room_for(count + 1, 4);
-    int8_t *causes = room_for(events, 1);
+    int32_t *row = buffer_for(count + 1, 4);
+    int8_t *causes = buffer_for(events, 1);
     Overlay overlays[OVERLAYS];
     for (uint64_t i = 0; i < events; i++) causes[i] = (int8_t)draw(9) - 1;
     for (uint64_t i = 0; i <= count; i++) row[i] = (int32_t)draw(events + 2) - 1;
@@ -387,9 +387,9 @@ static void check_states(void) {
     sort(edge, edges);
     Running given = {count, edges, events, OVERLAYS, times, row, edge, causes, overlays, 13};
     uint64_t total = count + edges;
-    int64_t *made = room_for(total, 8);
-    int32_t *made_row = room_for(total + 1, 4);
-    int8_t *made_cause = room_for(total + 1, 1);
+    int64_t *made = buffer_for(total, 8);
+    int32_t *made_row = buffer_for(total + 1, 4);
+    int8_t *made_cause = buffer_for(total + 1, 1);
     schedule_states(&given, cursors, made, made_row, made_cause);
     for (uint64_t i = 0; i < total; i++) {
         uint64_t at = 0;
@@ -413,9 +413,9 @@ static void check_states(void) {
 static void check_silences(void) {
     enum { LEAST = 6, NAMES = 2 };
     uint64_t events = draw(GAPS) + 1, count = draw(GAPS);
-    int64_t *start = draw_ascending(events, 0, 9), *duration = room_for(events, 8);
-    int64_t *since = room_for(2 * count, 8), *resume = room_for(2 * count, 8), *open = room_for(count, 8);
-    int32_t *rows = draw_narrow(count, events), *name = room_for(events, 4);
+    int64_t *start = draw_ascending(events, 0, 9), *duration = buffer_for(events, 8);
+    int64_t *since = buffer_for(2 * count, 8), *resume = buffer_for(2 * count, 8), *open = buffer_for(count, 8);
+    int32_t *rows = draw_narrow(count, events), *name = buffer_for(events, 4);
     uint8_t *polls = draw_flags(NAMES, 4);
     for (uint64_t i = 0; i < events; i++) duration[i] = (int64_t)draw(40) - 2, name[i] = (int32_t)draw(NAMES + 2) - 1;
     if (draw(3))
@@ -456,18 +456,18 @@ int main(int count, char **arguments) {
     state = (uint64_t)atol(arguments[2]);
     for (long i = 0; i < drawn; i++) {
         Graph graph = draw_graph();
-        int64_t *room = room_for(4 * (graph.threads + graph.streams), 8);
-        int64_t made = schedule_plan(&graph, NULL, room);
+        int64_t *scratch = buffer_for(4 * (graph.threads + graph.streams), 8);
+        int64_t made = schedule_plan(&graph, NULL, scratch);
         if (made >= 0) {
-            Run *runs = room_for((uint64_t)made, sizeof *runs);
-            expect(schedule_plan(&graph, runs, room) == made);
+            Run *runs = buffer_for((uint64_t)made, sizeof *runs);
+            expect(schedule_plan(&graph, runs, scratch) == made);
             check_runs(&graph, runs, made);
-            int64_t *cursors = room_for(graph.threads + graph.streams, 8);
+            int64_t *cursors = buffer_for(graph.threads + graph.streams, 8);
             check_replay(&graph, runs, made, cursors);
             free(cursors), free(runs);
             ordered++;
         }
-        free(room);
+        free(scratch);
         free_graph(&graph);
         check_split();
         check_idle();

@@ -56,9 +56,9 @@ static Middle find_middle(int64_t *values, size_t count) {
     return (Middle){below, middle, middle, above, left};
 }
 
-// Puts the values of each number together, in `room`. `next` has where those of each begin, and in the end where they end.
-static void gather_values(const int64_t *number, const int64_t *values, size_t count, int64_t *next, int64_t *room) {
-    for (size_t i = 0; i < count; i++) room[next[number[i]]++] = values[i];
+// Puts the values of each number together, in `scratch`. `next` has where those of each begin, and in the end where they end.
+static void gather_values(const int64_t *number, const int64_t *values, size_t count, int64_t *next, int64_t *scratch) {
+    for (size_t i = 0; i < count; i++) scratch[next[number[i]]++] = values[i];
 }
 
 static int64_t median_without(const Middle *middle, int64_t value) {

@@ -115,12 +115,12 @@ API void job_order(const int64_t *number, size_t count, int64_t *next, int64_t *
 }
 
 // Puts the entries of each number in order of their values. `next` has where those of each number begin in `order`, and
-// in the end where they end; `room` has twice as many entries as the most frequent number.
+// in the end where they end; `scratch` has twice as many entries as the most frequent number.
 API void job_sort(
-    const int64_t *number, const int64_t *values, size_t count, int64_t *next, size_t numbers, int64_t *order, void *room,
+    const int64_t *number, const int64_t *values, size_t count, int64_t *next, size_t numbers, int64_t *order, void *scratch,
     size_t largest
 ) {
-    Entry *entries = room;
+    Entry *entries = scratch;
     begin_reading();
     for (size_t i = 0; i < count; i++) order[next[number[i]]++] = (int64_t)i;
     size_t begin = 0;
@@ -136,18 +136,18 @@ API void job_sort(
 
 // The entry in the middle of each number, of two the first, -1 without any, where equal values are as they were. And for
 // each entry, unless `others` is NULL, the median of the others with its number, rounded down; its own value if it is
-// alone. `next` has where the values of each number begin, and `room` space for all of them; `middles` for each number.
+// alone. `next` has where the values of each number begin, and `scratch` space for all of them; `middles` for each number.
 API void job_middles(
-    const int64_t *number, const int64_t *values, size_t count, int64_t *next, size_t numbers, int64_t *room, void *middles,
+    const int64_t *number, const int64_t *values, size_t count, int64_t *next, size_t numbers, int64_t *scratch, void *middles,
     int64_t *middle, int64_t *others
 ) {
     Middle *found = middles;
     begin_reading();
-    gather_values(number, values, count, next, room);
+    gather_values(number, values, count, next, scratch);
     int64_t begin = 0;
     for (size_t each = 0; each < numbers; begin = next[each++]) {
         middle[each] = -1;
-        if (next[each] > begin) found[each] = find_middle(&room[begin], (size_t)(next[each] - begin));
+        if (next[each] > begin) found[each] = find_middle(&scratch[begin], (size_t)(next[each] - begin));
     }
     for (size_t i = 0; i < count; i++) {
         size_t mine = (size_t)number[i];
@@ -264,14 +264,14 @@ API void job_pick(
     end_reading();
 }
 
-// Lists the entries that count and have a wanted code, of which there are no more than `room`, and says how many they are.
+// Lists the entries that count and have a wanted code, of which there are no more than `capacity`, and says how many they are.
 // `wanted` has a flag for each of 256 codes.
 API size_t job_select(
-    const uint8_t *code, const uint8_t *counts, size_t count, const uint8_t *wanted, int32_t *rows, size_t room
+    const uint8_t *code, const uint8_t *counts, size_t count, const uint8_t *wanted, int32_t *rows, size_t capacity
 ) {
     size_t made = 0;
     begin_reading();
-    for (size_t i = 0; i < count && made < room; i++) {
+    for (size_t i = 0; i < count && made < capacity; i++) {
         rows[made] = (int32_t)i;
         made += counts[i] & wanted[code[i]]; // flags, and no branch: which entry is wanted can't be foreseen
     }
@@ -416,12 +416,12 @@ API bool job_totals(
 
 // Puts the operations of a job in the order in which they are replayed. What is made has room for all of them, for one more
 // bound of levels, for the operations that stalled, and for the ranks.
-API void job_network(const Recorded *given, const NetworkRoom *room, Network *made) {
+API void job_network(const Recorded *given, const NetworkScratch *scratch, Network *made) {
     begin_reading();
-    order_by_end(given, room);
-    list_turns(given, room);
-    order_by_level(given, room, made);
-    fill_network(given, room, made);
+    order_by_end(given, scratch);
+    list_turns(given, scratch);
+    order_by_level(given, scratch, made);
+    fill_network(given, scratch, made);
     end_reading();
 }
 

@@ -17,8 +17,8 @@ static inline void merge_entries(const Entry *from, size_t begin, size_t middle,
         to[at] = one < middle && (other == end || from[one].value <= from[other].value) ? from[one++] : from[other++];
 }
 
-// Sorts entries by value, stable. `room` has as many.
-static void sort_entries(Entry *entries, Entry *room, size_t count) {
+// Sorts entries by value, stable. `scratch` has as many.
+static void sort_entries(Entry *entries, Entry *scratch, size_t count) {
     for (size_t begin = 0; begin < count; begin += SHORT_RUN) {
         size_t end = count - begin > SHORT_RUN ? begin + SHORT_RUN : count;
         for (size_t i = begin + 1; i < end; i++) {
@@ -28,7 +28,7 @@ static void sort_entries(Entry *entries, Entry *room, size_t count) {
             entries[at] = entry;
         }
     }
-    Entry *from = entries, *to = room;
+    Entry *from = entries, *to = scratch;
     for (size_t length = SHORT_RUN; length < count; length *= 2) {
         for (size_t begin = 0; begin < count; begin += 2 * length) {
             size_t middle = count - begin > length ? begin + length : count;

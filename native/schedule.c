@@ -130,11 +130,11 @@ static Missing pass_sources(const Graph *graph, const int64_t *next, int64_t *cu
 }
 
 // Cuts the graph into runs and says how many there are, -1 if nodes wait for each other. Each chain goes on until it waits
-// for a node that isn't computed; then that one's chain goes on up to it. `runs` may be NULL, to count. `room` has four
+// for a node that isn't computed; then that one's chain goes on up to it. `runs` may be NULL, to count. `scratch` has four
 // numbers per chain.
-API int64_t schedule_plan(const Graph *graph, Run *runs, int64_t *room) {
+API int64_t schedule_plan(const Graph *graph, Run *runs, int64_t *scratch) {
     size_t chains = graph->threads + graph->streams;
-    int64_t *next = room, *cursors = room + chains, *stack = room + 2 * chains, *until = room + 3 * chains;
+    int64_t *next = scratch, *cursors = scratch + chains, *stack = scratch + 2 * chains, *until = scratch + 3 * chains;
     int64_t made = 0;
     begin_reading();
     for (size_t chain = 0; chain < chains; chain++) next[chain] = chain_begin(graph, chain);
@@ -206,16 +206,16 @@ static void replay_items(
 }
 
 // When each point is reached and each item ends in `cases` cases. `step`, `duration` and `removed` (of edges, may be NULL)
-// have a row per case, as `points` and `ends` do. `room` has a number per chain.
+// have a row per case, as `points` and `ends` do. `scratch` has a number per chain.
 API void schedule_replay(
     const Graph *graph, const Run *runs, size_t count, size_t cases, const int64_t *step, const int64_t *duration,
-    const uint8_t *removed, int64_t *points, int64_t *ends, int64_t *room
+    const uint8_t *removed, int64_t *points, int64_t *ends, int64_t *scratch
 ) {
     begin_reading();
     for (size_t at = 0; at < cases; at++) {
-        place_cursors(graph, room);
+        place_cursors(graph, scratch);
         for (const Run *run = runs; run < runs + count; run++) {
-            int64_t *cursor = &room[run->chain];
+            int64_t *cursor = &scratch[run->chain];
             if (is_host(graph, (size_t)run->chain)) replay_points(graph, *run, cursor, step, removed, points, ends);
             else replay_items(graph, *run, cursor, duration, points, ends);
         }

@@ -25,6 +25,9 @@ _MIN_SPIKE_RATIO = 6.0
 _MIN_MEAN_RATIO = 4.0
 """The mean excess of ranks is significant if it is more than this many times the variation of the other ranks."""
 
+_MIN_STEPS = 3
+"""The scatter of fewer steps of a rank says too little for a test."""
+
 _MIN_OTHER_STEPS = 6
 """Fewest steps of other ranks that show how much these vary."""
 
@@ -46,7 +49,7 @@ def is_significant(job: DistributedJob, work: WorkWindows, members: Sequence[int
     steps = len(late)
     if len(others) >= _MIN_OTHER_STEPS and float(late.mean()) > _MIN_MEAN_RATIO * _root_mean_square(others):
         return True
-    if steps < 3:
+    if steps < _MIN_STEPS:
         return len(others) < _MIN_OTHER_STEPS and bool((late > 0).all())
     deviation = float(late.std(ddof=1)) / np.sqrt(steps)
     if float(late.mean()) > _T_QUANTILES[min(steps - 1, len(_T_QUANTILES)) - 1] * deviation:

@@ -129,11 +129,15 @@ def _names_match(trace: Trace, rows: Int32, pattern: re.Pattern[str]) -> Bool:
     return matches
 
 
+_MIN_RECURRING_STEPS = 3
+"""With fewer complete steps, most of them hold a call that happens once."""
+
+
 def _recurs(trace: Trace, rows: Int32) -> bool:
-    """Return whether more than half of the complete steps hold such calls; False with fewer than three steps."""
+    """Return whether more than half of the complete steps hold such calls; False with few steps."""
     spans = steps(trace)
     count = int(spans.complete.sum())
-    if count < 3:
+    if count < _MIN_RECURRING_STEPS:
         return False
     step = search_sorted(spans.host_starts, trace.events.start[rows], "right") - 1
     inside = step[(step >= 0) & (event_ends(trace)[rows] <= spans.host_ends[step])]

@@ -67,6 +67,27 @@ MAX_STANDARDIZED_RESIDUAL = 4.685
 MIN_CHANGE = 0.08
 """Iterations that take longer by less than this share than the same batch before follow one law."""
 
+_MAX_AUTOCORRELATION = 0.98
+"""A correlation of neighbors estimated higher counts as this: at 1 the variance of a sum would be infinite."""
+
+_MAX_LEVERAGE = 0.99
+"""A row with a higher leverage counts as this: at 1 the fit passes through it, and its residual says nothing."""
+
+_MIN_SLOPE = 0.1
+"""A flatter weighted residual counts as this steep, so that the influence of rows stays bounded."""
+
+_MAD_TO_DEVIATION = 1.4826
+"""The standard deviation of a normal distribution over its median absolute deviation."""
+
+_MIN_OUTLIER_EXCESS = 0.1
+"""An iteration less than this share longer than the law says is no outlier, however small the scatter is."""
+
+_MIN_DIVISOR = 1e-300
+"""Divisors that may be 0 are at least this."""
+
+_RANK_CUTOFF = 1e-12
+"""Singular values below this share of the largest one count as 0, and so do changes of the cost: rounding."""
+
 _RIDGE = 1e-9
 """Added to the squares of columns of norm 1: counts that depend on each other exactly inflate variances to 1e9."""
 
@@ -244,11 +265,11 @@ def _estimate_persistence(influence: Float64) -> Float64:
     A device that runs slower for a while makes neighboring iterations err alike: their first autocorrelation tells
     (Andrews 1991). One within its own error counts as none.
     """
-    squares = np.maximum((influence**2).sum(0), 1e-300)
+    squares = np.maximum((influence**2).sum(0), _MIN_DIVISOR)
     lag_one = (influence[1:] * influence[:-1]).sum(0) / squares
     lag_one = np.where(
         lag_one > 2 / len(influence) ** 0.5,
-        np.minimum(lag_one + (1 + 3 * lag_one) / len(influence), 0.98),
+        np.minimum(lag_one + (1 + 3 * lag_one) / len(influence), _MAX_AUTOCORRELATION),
         0.0,
     )
     factor: Float64 = (1 + lag_one) / (1 - lag_one)
@@ -365,14 +386,14 @@ def _fit(data: Float64, times: Float64, scale_by: Float64) -> _Fit:
         residual = target - scaled @ values
         squares = (residual / (MAX_STANDARDIZED_RESIDUAL * _scale(residual))) ** 2
         weights = np.clip(1 - squares, 0, 1) ** 2
-        if np.abs(values - before).max() <= _TOLERANCE * np.abs(values).max(initial=1e-300):
+        if np.abs(values - before).max() <= _TOLERANCE * np.abs(values).max(initial=_MIN_DIVISOR):
             break
     information = scaled.T @ (scaled * weights[:, None])
-    inverse = np.linalg.pinv(information, rcond=1e-12)
-    leverage = np.clip(np.einsum("ij,jk,ik->i", scaled, inverse, scaled) * weights, 0, 0.99)
+    inverse = np.linalg.pinv(information, rcond=_RANK_CUTOFF)
+    leverage = np.clip(np.einsum("ij,jk,ik->i", scaled, inverse, scaled) * weights, 0, _MAX_LEVERAGE)
     # An M-estimator's influence divides by the slope of its weighted residual, not by the weight (Huber 1981).
     slope = np.where(squares < 1, (1 - squares) * (1 - 5 * squares), 0.0).mean() / weights.mean()
-    influence = (scaled * (weights * residual / (1 - leverage))[:, None]) @ inverse / max(slope, 0.1)
+    influence = (scaled * (weights * residual / (1 - leverage))[:, None]) @ inverse / max(slope, _MIN_SLOPE)
     unscaled = np.einsum("ij,ij->j", scaled, scaled * weights[:, None])
     # The pseudoinverse is small where columns depend on each other exactly, so a bit is added to the diagonal.
     inflation = np.diag(np.linalg.inv(information + _RIDGE * np.eye(len(information)))) * unscaled
@@ -381,7 +402,7 @@ def _fit(data: Float64, times: Float64, scale_by: Float64) -> _Fit:
 
 def _scale(residual: Float64) -> float:
     """Return the robust standard deviation of residuals around 0."""
-    return max(1.4826 * float(np.median(np.abs(residual))), 1e-9)
+    return max(_MAD_TO_DEVIATION * float(np.median(np.abs(residual))), 1e-9)
 
 
 def _solve_non_negative(data: Float64, target: Float64, weights: Float64) -> Float64:
@@ -393,12 +414,12 @@ def _solve_non_negative(data: Float64, target: Float64, weights: Float64) -> Flo
     for size in range(1, count + 1):
         for columns in combinations(range(count), size):
             chosen = list(columns)
-            part = np.linalg.lstsq(products[np.ix_(chosen, chosen)], right[chosen], rcond=1e-12)[0]
+            part = np.linalg.lstsq(products[np.ix_(chosen, chosen)], right[chosen], rcond=_RANK_CUTOFF)[0]
             if (part < 0).any():
                 continue
             # |y - Xp|^2 less the constant |y|^2.
             cost = float(part @ products[np.ix_(chosen, chosen)] @ part - 2 * part @ right[chosen])
-            if cost < best_cost - 1e-12 * abs(best_cost):
+            if cost < best_cost - _RANK_CUTOFF * abs(best_cost):
                 best, best_cost = np.zeros(count), cost
                 best[chosen] = part
     return best
@@ -420,5 +441,5 @@ def outlier_mask(cost: IterationCost, work: Int64) -> Bool:
         return np.zeros(len(work), np.bool_)
     with np.errstate(invalid="ignore"):
         excess: npt.NDArray[np.float64] = (work - cost.predicted) / np.maximum(work, 1)
-        late: Bool = excess > max(MAX_STANDARDIZED_RESIDUAL * cost.spread, 0.1)
+        late: Bool = excess > max(MAX_STANDARDIZED_RESIDUAL * cost.spread, _MIN_OUTLIER_EXCESS)
     return late

@@ -17,6 +17,12 @@ from torch_tb_profiler.model.trace import Bool, Float64, Int64
 MIN_REPLICATES = 10
 """Fewest iterations beyond the first of each batch size that tell scatter from a step."""
 
+_MIN_SIZES = 4
+"""Fewer batch sizes are no ground for steps: a line through their times explains them as well."""
+
+_MIN_STEPS = 3
+"""Fewer steps may be one jump of the time, such as another kernel from some size on."""
+
 MISFIT = 0.002
 """A law that misses the mean time of a batch size by this share is exact enough."""
 
@@ -87,7 +93,7 @@ def _by_row(requests: Int64, decodes: Bool, known: Int64, sizes: Int64) -> Int64
 def _compute_mean_times(requests: Int64, times: Float64) -> _Groups | None:
     """Return the mean time of each batch size, or None where too few sizes repeat."""
     known, number = np.unique(requests, return_inverse=True)
-    if len(known) < 4 or len(times) - len(known) < MIN_REPLICATES:
+    if len(known) < _MIN_SIZES or len(times) - len(known) < MIN_REPLICATES:
         return None
     count = np.bincount(number)
     mean = np.bincount(number, times) / count
@@ -102,7 +108,7 @@ def _find_steps(groups: _Groups, penalty: float) -> list[Int64]:
     Where a step ends between two sizes that occur, its time tells which size it is padded to, give or take one.
     """
     first = _partition_groups(groups, penalty)
-    if len(first) == len(groups.requests) or len(first) < 3:
+    if len(first) == len(groups.requests) or len(first) < _MIN_STEPS:
         return []
     last = np.append(first[1:], len(groups.requests))
     low = groups.requests[last - 1]  # padded at least to the largest of its step, and below the next step

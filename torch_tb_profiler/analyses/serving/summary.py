@@ -21,6 +21,9 @@ from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace
 MIN_WINDOW_ITERATIONS = 12
 """With fewer iterations the first and the last third say nothing about a trend."""
 
+MIN_CAUSE_SHARE = 0.01
+"""The main cause of idle time is named if it takes more than this share of a phase; less is noise."""
+
 RAMP_RATIO = 1.5
 """Running requests change by at least this factor from the first third to the last one in a ramp."""
 
@@ -125,7 +128,7 @@ def _summarize(found: ServingIterations, times: ServingTimes, number: int) -> Ph
         busy_ns=int(times.work[mine].sum()),
         idle_ns=int(idle.sum()),
         idle=tuple(idle.tolist()),
-        main_cause=CAUSES[largest] if idle[largest] > 0.01 * total else None,
+        main_cause=CAUSES[largest] if idle[largest] > MIN_CAUSE_SHARE * total else None,
         graphs=float((graph == 1).mean()) if (graph >= 0).any() else None,
         inferred=int(found.phase_inferred[mine].sum()),
     )

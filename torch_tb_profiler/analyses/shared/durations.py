@@ -10,6 +10,9 @@ from torch_tb_profiler.model.trace import Float64, Int64
 HISTOGRAM_BINS, MAX_OUTLIERS, MAX_LONGEST = 40, 20, 10
 """Bars of the histogram, and most outliers and longest calls that are listed: what fits beside a table."""
 
+MIN_VALUES_FOR_OUTLIERS = 8
+"""Among fewer values, which differ by chance, nothing is an outlier."""
+
 FENCE_RANGES = 3.0
 """Interquartile ranges beyond the quartiles from which a value is far out (Tukey, Exploratory Data Analysis)."""
 
@@ -38,8 +41,7 @@ def duration_distribution(values: Int64) -> DurationDistribution:
     low, quarter, median, third, p95, high = np.percentile(values, [0, 25, 50, 75, 95, 100])
     fence = third + FENCE_RANGES * (third - quarter)
     far = np.flatnonzero(values > fence)
-    # Among few values that differ by chance, nothing is an outlier.
-    far = far if len(values) >= 8 else far[:0]
+    far = far if len(values) >= MIN_VALUES_FOR_OUTLIERS else far[:0]
     top = values[values <= fence].max() if len(far) else high
     edges = np.linspace(low, max(top, low + 1), HISTOGRAM_BINS + 1)
     counts, _ = np.histogram(np.minimum(values, edges[-1]), edges)

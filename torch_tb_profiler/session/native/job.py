@@ -179,8 +179,8 @@ class _JobLibrary:
         number = as_column(number, np.int64, len(values))
         counts, order = self._counts(number, count), np.empty(len(number), np.int64)
         begins, largest = np.cumsum(counts) - counts, int(counts.max(initial=0))
-        room = np.empty(4 * largest, np.int64)
-        places = address(order), address(room), largest
+        scratch = np.empty(4 * largest, np.int64)
+        places = address(order), address(scratch), largest
         self._library.job_sort(*map(address, (number, values)), len(number), address(begins), count, *places)
         return order
 
@@ -197,8 +197,8 @@ class _JobLibrary:
         number = as_column(number, np.int64, len(values))
         counts = self._counts(number, count)
         begins, middle = np.cumsum(counts) - counts, np.empty(count, np.int64)
-        room = np.empty(len(values), np.int64), np.empty((count, _MIDDLE_VALUES), np.int64)
-        places = *map(address, (*room, middle)), None if others is None else address(others)
+        scratch = np.empty(len(values), np.int64), np.empty((count, _MIDDLE_VALUES), np.int64)
+        places = *map(address, (*scratch, middle)), None if others is None else address(others)
         self._library.job_middles(*map(address, (number, values)), len(number), address(begins), count, *places)
         return middle
 
@@ -256,12 +256,12 @@ class _JobLibrary:
         places = address(rows), address(cells), len(rows), picked.itemsize
         self._library.job_pick(*places, address(wanted), len(wanted), address(picked))
 
-    def select(self, code: Int8, counts: Bool, wanted: Sequence[int], room: int) -> Int32:
+    def select(self, code: Int8, counts: Bool, wanted: Sequence[int], max_rows: int) -> Int32:
         code, counts = as_column(code, np.int8, len(code)), as_column(counts, np.bool_, len(code))
-        is_wanted, rows = np.zeros(_BYTES, np.bool_), np.empty(room, np.int32)
+        is_wanted, rows = np.zeros(_BYTES, np.bool_), np.empty(max_rows, np.int32)
         is_wanted[list(wanted)] = True
         columns = address(code), address(counts), len(code), address(is_wanted)
-        return rows[: self._library.job_select(*columns, address(rows), room)]
+        return rows[: self._library.job_select(*columns, address(rows), max_rows)]
 
     def group(self, code: Int8, counts: Bool, count: int) -> list[Int32]:
         code, counts = as_column(code, np.int8, len(code)), as_column(counts, np.bool_, len(code))

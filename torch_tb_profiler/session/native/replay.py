@@ -42,8 +42,8 @@ class _Recorded(ctypes.Structure):
     )
 
 
-class _NetworkRoom(ctypes.Structure):
-    """`NetworkRoom` of native/network.h."""
+class _NetworkScratch(ctypes.Structure):
+    """`NetworkScratch` of native/network.h."""
 
     _fields_ = (
         *((name, _SIZE) for name in ("most", "tile")),
@@ -88,7 +88,7 @@ def build_compiled_network(library: Any, operations: RecordedOperations) -> Repl
     np.cumsum(sizes, out=bounds[1:])
     most, stalls = max(int(sizes.max(initial=0)), ranks), int(np.count_nonzero(columns["stall"] > 0))
     tile = max(int(sizes.max(initial=0)), _TILE)
-    room: list[npt.NDArray[Any]] = [
+    scratch: list[npt.NDArray[Any]] = [
         *(np.empty(count, np.int32) for _ in range(5)),
         *(np.empty(collectives, np.int32) for _ in range(2)),
         *(np.empty(ranks, np.int32) for _ in range(2)),
@@ -96,13 +96,13 @@ def build_compiled_network(library: Any, operations: RecordedOperations) -> Repl
         *(np.empty(tile, np.int32) for _ in range(3)),
     ]
     # Most of these stays empty, and would take recycled memory from other columns.
-    bounds_room = np.frombuffer(mmap.mmap(-1, 4 * 8 * (count + 1)), np.int64).reshape(4, count + 1)
+    bounds_buffer = np.frombuffer(mmap.mmap(-1, 4 * 8 * (count + 1)), np.int64).reshape(4, count + 1)
     replay = ReplayColumns(
         ranks=ranks,
-        bounds=bounds_room[0],
-        stall_bounds=bounds_room[1],
-        run_begins=bounds_room[2],
-        number=bounds_room[3],
+        bounds=bounds_buffer[0],
+        stall_bounds=bounds_buffer[1],
+        run_begins=bounds_buffer[2],
+        number=bounds_buffer[3],
         previous=np.empty(count, np.int32),
         slack=np.empty(count, np.int64),
         gap=np.empty(count, np.int64),
@@ -126,7 +126,9 @@ def build_compiled_network(library: Any, operations: RecordedOperations) -> Repl
         *((_POINTER * 3)(*(address(column) for column in each)) for each in moments),
     )
     library.job_network(
-        ctypes.byref(recorded), ctypes.byref(_NetworkRoom(most, tile, *map(address, room))), ctypes.byref(network)
+        ctypes.byref(recorded),
+        ctypes.byref(_NetworkScratch(most, tile, *map(address, scratch))),
+        ctypes.byref(network),
     )
     levels, runs, finals = network.levels, network.runs, network.finals
     # What has fewer entries than operations doesn't keep the memory of as many.
@@ -210,7 +212,7 @@ class CompiledReplay:
         self._job.slot = address(slot)
         if self._slots < stalls:
             self._moments = [(member, slot.take(stall)) for member, stall in self._moments]
-        self._rooms: dict[int, list[list[Int64]]] = {}
+        self._buffers: dict[int, list[list[Int64]]] = {}
 
     def _find_slots(self) -> tuple[Int32, int]:
         """Return (int32[stalls + 1] the row of each stall's times, the last for none; the rows before it).
@@ -257,16 +259,16 @@ class CompiledReplay:
             for (member, stall), each in zip(self._moments, saved, strict=True)
             for column in (member, stall, as_column(each, np.int64, len(member)))
         ]
-        free = self._rooms.setdefault(lanes, [])  # each replay writes all rows but the last before it reads them
+        free = self._buffers.setdefault(lanes, [])  # each replay writes all rows but the last before it reads them
         try:
-            room = free.pop()
+            scratch = free.pop()
         except IndexError:  # other threads use what there was
-            room = [np.zeros((rows + 1, lanes), np.int64) for rows in (self._runs, self._slots)]
-        results = [*(np.zeros((self._ranks, lanes), np.int64) for _ in range(2)), *room]
+            scratch = [np.zeros((rows + 1, lanes), np.int64) for rows in (self._runs, self._slots)]
+        results = [*(np.zeros((self._ranks, lanes), np.int64) for _ in range(2)), *scratch]
         addresses = map(address, (*moments, typical))
         scenarios = _Scenarios(*addresses, None if saving is None else address(saving), *map(address, results))
         self._library.job_replay(ctypes.byref(self._job), ctypes.byref(scenarios), lanes)
-        free.append(room)
+        free.append(scratch)
         return results[0], results[1]
 
 

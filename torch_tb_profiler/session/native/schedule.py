@@ -169,12 +169,12 @@ class _ScheduleLibrary:
     def plan(self, graph: Schedule) -> Int64 | None:
         _check_sources(graph)
         native_graph, columns = _build_native_graph(graph)
-        room = np.empty(4 * _chains(graph), np.int64)
-        count = self._library.schedule_plan(ctypes.byref(native_graph), None, address(room))
+        scratch = np.empty(4 * _chains(graph), np.int64)
+        count = self._library.schedule_plan(ctypes.byref(native_graph), None, address(scratch))
         if count < 0:
             return None
         runs = np.empty((count, 3), np.int64)
-        self._library.schedule_plan(ctypes.byref(native_graph), address(runs), address(room))
+        self._library.schedule_plan(ctypes.byref(native_graph), address(runs), address(scratch))
         del columns  # they were in use until here
         return runs
 
@@ -187,7 +187,7 @@ class _ScheduleLibrary:
         duration = as_column(duration, np.int64, cases, len(graph.items))
         if removed is not None:
             removed = as_column(removed, np.bool_, cases, len(graph.edges.target))
-        points, ends, room = np.empty_like(step), np.empty_like(duration), np.empty(_chains(graph), np.int64)
+        points, ends, scratch = np.empty_like(step), np.empty_like(duration), np.empty(_chains(graph), np.int64)
         self._library.schedule_replay(
             ctypes.byref(native_graph),
             address(runs),
@@ -195,7 +195,7 @@ class _ScheduleLibrary:
             cases,
             *map(address, (step, duration)),
             None if removed is None else address(removed),
-            *map(address, (points, ends, room)),
+            *map(address, (points, ends, scratch)),
         )
         del columns
         return points, ends
@@ -339,8 +339,8 @@ class _ScheduleLibrary:
             raise ValueError(f"{len(thread)} threads of {events} events")
         rows = as_column(rows, np.int32, len(rows))
         cover = _Cover(events, len(chain), chains, *map(address, columns))
-        room, sums = np.empty(3 * chains, np.int64), np.zeros(len(instants), np.int64)
-        arguments = address(rows), len(rows), address(room), address(sums)
+        scratch, sums = np.empty(3 * chains, np.int64), np.zeros(len(instants), np.int64)
+        arguments = address(rows), len(rows), address(scratch), address(sums)
         return sums if self._library.schedule_cover(ctypes.byref(cover), *arguments) else None
 
     def states(self, slices: ThreadSlices) -> tuple[Int64, Int32, Int8]:
@@ -383,8 +383,8 @@ class _ScheduleLibrary:
             as_column(polls, np.bool_, len(polls)),
         )
         stack = _Stack(len(rows), len(start), len(polls), *map(address, columns), least)
-        room, (since, resume) = np.empty(len(rows), np.int64), np.empty((2, 2 * len(rows)), np.int64)
-        made = self._library.schedule_silences(ctypes.byref(stack), *map(address, (room, since, resume)))
+        scratch, (since, resume) = np.empty(len(rows), np.int64), np.empty((2, 2 * len(rows)), np.int64)
+        made = self._library.schedule_silences(ctypes.byref(stack), *map(address, (scratch, since, resume)))
         return None if made < 0 else (since[:made].copy(), resume[:made].copy())
 
 

@@ -195,7 +195,7 @@ def _what_sets_the_pace(facts: ServingFacts, idle: float) -> str:
     """Say what sets the pace of an engine whose host is no bottleneck; `idle`: share of an average iteration."""
     if average_iteration(facts.times, facts.verdict.left_out).pauses >= MIN_LOST_SHARE:
         return "so kernels and the short pauses between them set the pace"
-    if idle > 0.5:
+    if idle > 0.5:  # no kernel sets the pace of a device that is idle most of the time
         return "and several causes share its idle time"
     return "so kernels set the pace" if facts.times.on_device else "so the model sets the pace"
 

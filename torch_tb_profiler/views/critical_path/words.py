@@ -33,6 +33,12 @@ _BOTTLENECK_PARTS = {
 _MIN_MAJORITY_SHARE = 0.5
 """Share of the path from which on a step is called bound by one part."""
 
+_MIN_PIPELINE_RATIO = 1.05
+"""A saving this many times this rank's own communication includes transfers of others; rounding explains less."""
+
+_MIN_ALLOCATOR_RATIO = 1.1
+"""A saving this many times the allocator's time on the path includes its waits for the device."""
+
 MIN_CHANGE = 0.005
 """A smaller change, as a share of the step, isn't mentioned."""
 
@@ -259,7 +265,9 @@ def _transfer_effect(path: PathSummary, targets: Sequence[TargetRow]) -> Text:
     return text(
         "A faster network would save at most {saved}{where}.",
         saved=format_duration(saved, "up"),
-        where=", including transfers between the ranks that this one waits for" if saved > 1.05 * own else "",
+        where=", including transfers between the ranks that this one waits for"
+        if saved > _MIN_PIPELINE_RATIO * own
+        else "",
     )
 
 
@@ -330,7 +338,7 @@ def explanation(
         subject = _subject_phrase(best)
         # While the allocator's calls wait, the device's work is on the path.
         saved = path.duration_ns - best.step_ns[4]
-        if best.target == "allocator" and saved > 1.1 * best.path_ns:
+        if best.target == "allocator" and saved > _MIN_ALLOCATOR_RATIO * best.path_ns:
             template = (
                 "Removing {subject}, with their waits for the device, would cut {step} to {then}{condition}."
             )
