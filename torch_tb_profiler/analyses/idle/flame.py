@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.schedule.segments import counted_step_mask, idle_segments
-from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.analyses.shared.grouping import group, stable_order
 from torch_tb_profiler.base.markers import MODULE_PREFIX, is_step, is_user_frame
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import call_tree
@@ -42,11 +42,14 @@ def idle_flame_graph(trace: Trace, device: int, stream: int | None = None, step:
     Raise NotFoundError for an unknown step.
     """
     idle = idle_segments(trace, device, stream)
-    selected = np.flatnonzero(counted_step_mask(trace, step)[idle.step])
-    cause, row, length = idle.cause[selected], idle.row[selected], idle.length[selected]
+    is_chosen = counted_step_mask(trace, step)[idle.step]
+    chosen = slice(None) if is_chosen.all() else np.flatnonzero(is_chosen)  # all: views instead of copies
+    cause, row, length = idle.cause[chosen], idle.row[chosen], idle.length[chosen]
     chains = _build_name_chains(trace, row)
-    chain = np.where(row >= 0, chains.of_row[row], NO_CODE)
-    keys = group(cause.astype(np.int64), chain)
+    chain = chains.of_row[row]
+    key = cause * np.int32(len(chains.name) + 1)
+    key += chain
+    keys = group(key)
     sums = keys.sums(length)
     minimum = _MIN_FRAME_SHARE * float(sums.sum())
     index: dict[tuple[int, int], int] = {}
@@ -92,10 +95,10 @@ def _depth(parents: list[int], frame: int) -> int:
 class _NameChains(msgspec.Struct, frozen=True):
     """Distinct chains of names: for each its parent chain, the code of its last name, and one of its slices.
 
-    of_row  int64[n + 1]  the chain of each requested slice
+    of_row  int32[n + 1]  the chain of each requested slice; the last cell, that of NO_CODE, is NO_CODE
     """
 
-    of_row: Int64
+    of_row: Int32
     parent: Int64
     name: Int64
     event: Int64
@@ -112,11 +115,11 @@ def _build_name_chains(trace: Trace, rows: Int32) -> _NameChains:
         parents = np.sort(parents[(parents >= 0) & ~needed[parents]])
         level = parents[np.append(True, parents[1:] != parents[:-1])] if len(parents) else parents
     slices_by_depth = np.flatnonzero(needed)
-    slices_by_depth = slices_by_depth[np.argsort(tree.depth[slices_by_depth], kind="stable")]
-    chain = np.full(len(trace) + 1, NO_CODE, np.int64)
+    slices_by_depth = slices_by_depth[stable_order(tree.depth[slices_by_depth])]
+    chain = np.full(len(trace) + 1, NO_CODE, np.int32)
     parent, name, event = (np.empty(0, np.int64) for _ in range(3))
     for slices in np.split(slices_by_depth, np.flatnonzero(np.diff(tree.depth[slices_by_depth])) + 1):
-        around, code = chain[tree.parent[slices]], trace.events.name[slices].astype(np.int64)
+        around, code = chain[tree.parent[slices]], trace.events.name[slices]
         repeats_parent = np.append(name, NO_CODE - 1)[around] == code
         left_out = repeats_parent | folded[code]
         chain[slices[left_out]] = around[left_out]

@@ -16,7 +16,7 @@ from torch_tb_profiler.analyses.schedule.segments import idle_segments
 from torch_tb_profiler.analyses.shared.grouping import group, order_statistics
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import covered_time
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.schedule.items import device_items
@@ -161,7 +161,7 @@ def _find_distinct_calls(trace: Trace, items: Int64) -> tuple[Int32, Int64]:
     return work.thread[items[is_first]], work.call_start[items[is_first]]
 
 
-@derived
+@stored
 def launch_pace(trace: Trace, device: int) -> LaunchPace:
     """Return the pace of launches and work on one device."""
     items, idle = items_by_start(trace, device), idle_segments(trace, device)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from torch_tb_profiler.analyses.shared.grouping import dense_codes, stable_order
 from torch_tb_profiler.model.trace import Int64
 
 SEARCHED_LENGTHS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256)
@@ -28,7 +29,8 @@ def find_repeats(codes: Int64, before: Int64, min_count: int) -> list[tuple[int,
 
     None of them is a repetition of a shorter stretch.
     """
-    ranks = {1: _number_frequent(codes, np.flatnonzero(codes >= 0), min_count)}
+    coded = np.flatnonzero(codes >= 0)
+    ranks = {1: _rank_frequent(codes[coded], coded, len(codes), min_count)}
     repeats = []
     for length in SEARCHED_LENGTHS:
         if length >= len(codes):
@@ -55,25 +57,17 @@ def _rank_powers_of_two(ranks: dict[int, Int64], max_length: int, min_count: int
 
 def _compose(left: Int64, right: Int64, shift: int, min_count: int) -> Int64:
     """Return the ranks of stretches that begin as ranked in `left` and, `shift` later, go on as in `right`."""
-    position = np.flatnonzero(left[: len(left) - shift] >= 0)
-    position = position[right[position + shift] >= 0]
-    keys = np.full(len(left), -1, np.int64)
-    keys[position] = left[position] * (int(right.max(initial=0)) + 1) + right[position + shift]
-    return _number_frequent(keys, position, min_count)
+    position = np.flatnonzero((left[: len(left) - shift] >= 0) & (right[shift:] >= 0))
+    keys = left[position] * (int(right.max(initial=0)) + 1) + right[position + shift]
+    return _rank_frequent(keys, position, len(left), min_count)
 
 
-def _number_frequent(keys: Int64, position: Int64, min_count: int) -> Int64:
-    """Number the keys at some positions from 0; -1 elsewhere and for keys with fewer occurrences."""
-    ranks = np.full(len(keys), -1, np.int64)
-    if len(position) == 0:
-        return ranks
-    order = np.argsort(keys[position], kind="stable")
-    ordered = keys[position][order]
-    first = np.append(True, ordered[1:] != ordered[:-1])
-    number = np.cumsum(first) - 1
-    frequent = np.bincount(number) >= min_count
-    dense = np.cumsum(frequent) - 1
-    ranks[position[order]] = np.where(frequent[number], dense[number], -1)
+def _rank_frequent(keys: Int64, position: Int64, count: int, min_count: int) -> Int64:
+    """Number the keys at some of `count` positions from 0; -1 elsewhere and for keys with fewer occurrences."""
+    ranks = np.full(count, -1, np.int64)
+    number, numbers = dense_codes(keys)
+    frequent = np.bincount(number, minlength=numbers) >= min_count
+    ranks[position] = np.where(frequent, np.cumsum(frequent) - 1, -1)[number]
     return ranks
 
 
@@ -87,11 +81,11 @@ def _find_heaviest(
     ids = rank[position]
     weight = np.bincount(ids, (before[position + length] - before[position]).astype(np.float64))
     best = np.argsort(-weight, kind="stable")[:MAX_PER_LENGTH]
-    place_of_id = np.full(len(weight), -1, np.int16)
+    place_of_id = np.full(len(weight), -1, np.int32)
     place_of_id[best] = np.arange(len(best))
     places = place_of_id[ids]
     position, places = position[places >= 0], places[places >= 0]
-    order = np.argsort(places, kind="stable")
+    order = stable_order(places)
     bounds = np.append(0, np.cumsum(np.bincount(places)))
     heaviest = []
     for low, high in zip(bounds[:-1], bounds[1:], strict=True):

@@ -19,8 +19,9 @@ from torch_tb_profiler.analyses.schedule.what_if import (
     replay_unavailable_reason,
     savings_in_steps,
 )
-from torch_tb_profiler.analyses.shared.grouping import launch_times, select_device_work
+from torch_tb_profiler.analyses.shared.grouping import dense_codes, launch_times, select_device_work, stable_order
 from torch_tb_profiler.analyses.tracks.sources import name_of
+from torch_tb_profiler.base.arrays import cells_of_rows
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import derived
@@ -28,7 +29,7 @@ from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.devices import device_ids, stream_ids
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, event_lengths, rows_of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_lengths, event_spans, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, name_mask
@@ -93,7 +94,7 @@ def work_sequences(
     for length, positions in _choose_disjoint(repeats, before, len(codes), min_runs, max_sequences):
         mine = rows[positions[:, None] + np.arange(length)]
         time = int((before[positions + length] - before[positions]).sum())
-        durations = event_ends(trace)[mine] - trace.events.start[mine]
+        durations = cost[positions[:, None] + np.arange(length)]
         saved = _estimate_fusion_saving(elementwise[trace.events.name[mine[0]]], durations)
         sequences.append(WorkSequence(mine, time, saved))
     return WorkSequences(tuple(sequences), int(cost.sum()))
@@ -101,15 +102,13 @@ def work_sequences(
 
 def _build_name_codes(trace: Trace, work: Int32) -> tuple[Int64, Int32]:
     """Return (codes of the work's names, its rows); both are -1 between streams and between steps."""
-    stream = np.unique(np.stack([device_ids(trace)[work], stream_ids(trace)[work]]), axis=1, return_inverse=True)[
-        1
-    ]
-    stream = stream.reshape(-1)
-    order = np.lexsort((trace.events.start[work], stream))
+    stream, _ = dense_codes(device_ids(trace)[work], stream_ids(trace)[work])
+    order = np.argsort(trace.events.start[work], kind="stable")  # they nearly ascend
+    order = order[stable_order(stream[order])]
     work, stream = work[order], stream[order]
     step = np.searchsorted(steps(trace).host_starts, launch_times(trace, work), "right")
     borders = np.flatnonzero((np.diff(stream) != 0) | (np.diff(step) != 0)) + 1
-    codes = np.unique(trace.events.name[work], return_inverse=True)[1].reshape(-1).astype(np.int64)
+    codes, _ = dense_codes(trace.events.name[work])
     return np.insert(codes, borders, -1), np.insert(work, borders, -1)
 
 
@@ -168,8 +167,10 @@ def graph_capture_savings(trace: Trace, sequences: Sequence[WorkSequence]) -> li
     for sequence in sequences:
         calls = launch[sequence.rows]
         calls = calls[(calls >= 0).all(axis=1)]
-        first = trace.events.start[calls].min(axis=1, initial=np.iinfo(np.int64).max)
-        parts.append(host_time_target(trace, merge(first, event_ends(trace)[calls].max(axis=1, initial=0))))
+        start, end = event_spans(trace, calls.reshape(-1))
+        first = start.reshape(calls.shape).min(axis=1, initial=np.iinfo(np.int64).max)
+        last = end.reshape(calls.shape).max(axis=1, initial=0)
+        parts.append(host_time_target(trace, merge(first, last)))
     if not parts:
         return []
     return savings_in_steps(trace, parts, np.ones(recorded_spans(trace).end.shape[1], np.bool_))
@@ -182,8 +183,7 @@ def common_slice(trace: Trace, work: Int32) -> int:
     launches everything.
     """
     rows, launch = device_launches(trace)
-    order = np.argsort(rows)
-    calls = launch[order][np.searchsorted(rows[order], work)]
+    calls = cells_of_rows(rows, launch, work, NO_CODE)
     if len(calls) == 0 or (calls < 0).any():
         return NO_CODE
     tree = call_tree(trace)
