@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from shlex import quote
-from typing import BinaryIO, NamedTuple, TypeVar, cast
+from typing import BinaryIO, TypeVar, cast
 
 import msgspec
 
@@ -65,7 +65,7 @@ class OtherFormat(msgspec.Struct, frozen=True):
     files: tuple[tuple[str, int], ...]
 
 
-class LoadRequest(NamedTuple):
+class LoadRequest(msgspec.Struct, frozen=True):
     """The file to load, and how.
 
     location  URL of the place, `path` relative to it

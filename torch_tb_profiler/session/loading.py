@@ -8,6 +8,8 @@ from collections.abc import Callable, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec.structs import replace
+
 from torch_tb_profiler.base.errors import ShutdownError, UsageError, WorkerDiedError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
@@ -120,7 +122,7 @@ class Loader:
             recycle_memory()  # before numpy is imported
         from torch_tb_profiler.session.jobs import load_file, load_in_own_process, load_in_worker
 
-        request = self._load_request(file)._replace(alone=alone and self._own_process)
+        request = replace(self._load_request(file), alone=alone and self._own_process)
         if self._is_small(file):
             cached = _estimated_json_bytes(file) > self._settings.small_file_bytes // UNCACHED_FRACTION
             cache = self._cache if cached else Cache("", 0)

@@ -149,7 +149,7 @@ def test_only_enabled_processes_use_the_compiled_code(monkeypatch: pytest.Monkey
         calltree.enclosing_operators(trace)
         innermost_enclosing(trace, calltree.call_tree(trace))
 
-    with calculating_with(CompiledFunctions(*map(count, CompiledFunctions._fields))):
+    with calculating_with(CompiledFunctions(*map(count, CompiledFunctions.__struct_fields__))):
         ask(draw(PICTURE))
     assert completed == ["tree", "enclosing", "changes"]
     with calculating_with(None):

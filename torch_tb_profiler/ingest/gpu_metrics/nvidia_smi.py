@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import NamedTuple
+
+import msgspec
 
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.gpu_metrics.sample import GpuSample, SamplingTool, gpu_label
@@ -103,7 +104,7 @@ class MonitorLineReader:
         return GpuSample(time_ns, f"GPU {gpu}", values)
 
 
-class _QueryHeader(NamedTuple):
+class _QueryHeader(msgspec.Struct, frozen=True):
     """The columns of a query's table by position; `sampled` has their names with units: `power.draw [W]`."""
 
     time: int

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
 
 
-class GpuSample(NamedTuple):
+class GpuSample(msgspec.Struct, frozen=True):
     """The values of one GPU at one time.
 
     time    ns in the clock of the tool
@@ -19,7 +21,7 @@ class GpuSample(NamedTuple):
     values: list[tuple[str, float]]
 
 
-class SamplingTool(NamedTuple):
+class SamplingTool(msgspec.Struct, frozen=True):
     """The tool that wrote a file of samples.
 
     name   display name

@@ -13,8 +13,8 @@ The definitions are in Python; a session may load faster functions in C (`use_co
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.trace import Bool, Int32, Int64
@@ -23,7 +23,7 @@ _MAX_ROUNDS = 5
 """Rounds of removing intervals that don't fit, before nesting falls back to a loop; real traces need 1 to 4."""
 
 
-class CompiledFunctions(NamedTuple):
+class CompiledFunctions(msgspec.Struct, frozen=True):
     """Functions in C with the results of those in Python.
 
     nest       `nest`

@@ -14,7 +14,6 @@ import json
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import msgspec
 
@@ -43,7 +42,7 @@ class UnknownCostError(Exception):
     """Raised where the cost of a call is unknown; `args[0]` is the reason."""
 
 
-class Cost(NamedTuple):
+class Cost(msgspec.Struct, frozen=True):
     """Work of one call.
 
     flops      executed; None if unknown
@@ -95,7 +94,7 @@ class Tensor(msgspec.Struct, frozen=True):
         return math.prod(sizes) * self.width
 
 
-class OperatorCall(NamedTuple):
+class OperatorCall(msgspec.Struct, frozen=True):
     """A call of an operator; inputs and values are by position of the arguments.
 
     inputs      a tensor, a list of tensors, or None for an argument that is no tensor (or not passed)

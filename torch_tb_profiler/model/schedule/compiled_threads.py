@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from torch_tb_profiler.model.trace import Bool, Int8, Int32, Int64
 
 
-class ThreadSlices(NamedTuple):
+class ThreadSlices(msgspec.Struct, frozen=True):
     """The slices of a thread over time (k times), and what else says why a device would wait for the thread.
 
     times     int64[k]      ascending
@@ -28,7 +29,7 @@ class ThreadSlices(NamedTuple):
     unrecorded: int
 
 
-class ThreadFunctions(NamedTuple):
+class ThreadFunctions(msgspec.Struct, frozen=True):
     """Functions in C with the results of those in Python.
 
     states    `causes.thread_states`: slices -> (times, row, cause)

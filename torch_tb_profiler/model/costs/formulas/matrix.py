@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from torch_tb_profiler.model.costs.call import Cost, OperatorCall, Tensor, UnknownCostError
 
 _OUT_WIDTHS = {"5": 2, "6": 4, "15": 2}
@@ -22,7 +24,7 @@ def addmm(call: OperatorCall) -> Cost:
     """Compute the cost of beta * input + mat1 @ mat2; the input is not read if beta is 0."""
     cost = _product_cost(call, call.tensor(1), call.tensor(2))
     is_zero = call.has_values and call.value(3) in ("0", "0.", "0.0")
-    return cost._replace(bytes=(cost.bytes or 0) + (0 if is_zero else call.tensor(0).bytes))
+    return replace(cost, bytes=(cost.bytes or 0) + (0 if is_zero else call.tensor(0).bytes))
 
 
 def mv(call: OperatorCall) -> Cost:
@@ -34,8 +36,8 @@ def mv(call: OperatorCall) -> Cost:
 
 
 def addmv(call: OperatorCall) -> Cost:
-    cost = mv(call._replace(inputs=call.inputs[1:]))
-    return cost._replace(bytes=(cost.bytes or 0) + call.tensor(0).bytes)
+    cost = mv(replace(call, inputs=call.inputs[1:]))
+    return replace(cost, bytes=(cost.bytes or 0) + call.tensor(0).bytes)
 
 
 def linear(call: OperatorCall) -> Cost:
@@ -59,7 +61,7 @@ def scaled_mm(call: OperatorCall) -> Cost:
     cost = _product_cost(call, left, right, widths[-1] if widths else 2)
     scales = sum(tensor.bytes for tensor in call.inputs[2:] if isinstance(tensor, Tensor))
     packed = 2 if "float4" in left.type.lower() else 1
-    return cost._replace(flops=packed * (cost.flops or 0), bytes=(cost.bytes or 0) + scales)
+    return replace(cost, flops=packed * (cost.flops or 0), bytes=(cost.bytes or 0) + scales)
 
 
 def _product_cost(call: OperatorCall, left: Tensor, right: Tensor, out_width: int | None = None) -> Cost:

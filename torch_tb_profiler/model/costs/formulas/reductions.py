@@ -46,7 +46,7 @@ def reduction(call: OperatorCall) -> Cost:
     second = call.optional_tensor(1)
     if name in ("max", "min") and second is not None and second != call.optional_tensor(2):
         if not call.has_values or not call.value(1):  # of two tensors, element by element
-            return ELEMENTWISE["aten::maximum"](call._replace(name="aten::maximum"))
+            return ELEMENTWISE["aten::maximum"](msgspec.structs.replace(call, name="aten::maximum"))
     form, x = _REDUCTIONS[name], call.tensor(0)
     count, is_known = _count_results(call, form, x)
     written = count * (form.width or x.width)
