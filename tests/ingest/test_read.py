@@ -119,6 +119,19 @@ def test_an_argument_may_change_its_kind_between_blocks() -> None:
     assert texts[codes[5_000]] == '"seven"'
 
 
+def test_brackets_in_logged_messages_are_no_ends_of_the_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    def salvage(*arguments: object, **options: object) -> None:
+        raise AssertionError("events that are well-formed are read one by one")
+
+    monkeypatch.setattr("torch_tb_profiler.ingest.kineto.read.EventSalvage", salvage)
+    messages = [f"INFO: CuptiActivityProfiler.cpp:{line}] Processed" for line in range(100)]
+    event = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 2, "args": {"grid": [1]}}
+    trace = read_bytes(json.dumps({"traceEvents": [event], "INFO": messages, "traceName": "t"}).encode())
+    assert len(trace) == 1
+    assert trace.metadata == {"INFO": messages, "traceName": "t"}
+    assert not trace.health
+
+
 def test_begin_and_end_pairs_become_slices() -> None:
     def b(ph: str, ts: int, name: str = "") -> dict[str, object]:
         return {"ph": ph, "name": name, "pid": 1, "tid": 1, "ts": ts, "cat": "event"}

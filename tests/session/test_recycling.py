@@ -164,6 +164,42 @@ def test_columns_that_grow_together_leave_no_memory_behind(mode: str, wastes: bo
     assert (resident > 1.2 * size) is wastes, f"{resident} MB for columns of {size} MB"
 
 
+WHILE_READING = """
+import ctypes
+import io
+from pathlib import Path
+from torch_tb_profiler.base.memory import recycle_memory
+
+recycle_memory()
+
+from tests.support.traces import document
+from torch_tb_profiler.ingest.kineto.read import read_chrome_trace
+
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+libc.free.restype, libc.free.argtypes = None, [ctypes.c_void_p]
+
+
+def is_in_heap():
+    address = libc.malloc(100 << 20)
+    libc.free(address)
+    heap = next(line for line in Path("/proc/self/maps").read_text().splitlines() if "[heap]" in line)
+    begin, _, end = heap.split()[0].partition("-")
+    return int(begin, 16) <= address < int(end, 16)
+
+
+places = []
+event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 0, "dur": 5}
+read_chrome_trace(io.BytesIO(document([event])), report=lambda progress: places.append(is_in_heap()))
+print(places[0], places[-1])  # while columns grow, and when they are arranged
+"""
+
+
+def test_columns_of_a_trace_grow_in_mappings_of_their_own() -> None:
+    printed = subprocess.check_output([sys.executable, "-c", WHILE_READING], text=True, timeout=PATIENCE)
+    assert printed == "False True\n"
+
+
 POPULATED = """
 import sys
 import numpy as np

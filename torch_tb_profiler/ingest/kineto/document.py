@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -49,11 +50,17 @@ _LOOK_BACK = 1 << 12
 _MAX_EVENT_BYTES = 1 << 27
 """Longest event in bytes; reading stops where no event ends within this size."""
 
+_ARRAY_END = lazy_regex(rb"\](?=[\xef\xbb\xbf \t\r\n\0]*(?:,|\}[\xef\xbb\xbf \t\r\n\0]*\Z|\Z))")
+"""A bracket that further keys of the document can follow, or nothing; most of those in logged messages can't."""
+
 _CANDIDATES = 8
 """Most cuts, or ends of the array, that are tried where several are possible."""
 
 _KEY_LENGTH = 64
 """Bytes that `"traceEvents": [` may extend into what was already searched."""
+
+_BUFFER_BYTES = BLOCK_BYTES + _EDGE
+"""Size of a buffer for a block and what is left of an event before it; its pages are cleared by the system."""
 
 _SURROGATE_ESCAPE = lazy_regex(rb"\\u[dD][89a-fA-F]")
 _NOT_BLANK = lazy_regex(rb"[^\xef\xbb\xbf \t\r\n]")
@@ -193,8 +200,8 @@ class _DocumentWindow:
 
     def detach_block(self, cut: int, begin: int, reach: int, ahead: ReadAhead) -> DetachedBlock:
         """Split off the first `begin` bytes with their buffer; the rest moves to another buffer."""
-        detached, self._buffer = self._buffer, ahead.buffer(len(self._buffer))
         rest = self._end - begin
+        detached, self._buffer = self._buffer, ahead.buffer(max(rest + BLOCK_BYTES + 1, _BUFFER_BYTES))
         self._buffer[1:rest] = memoryview(detached)[1 + begin : self._end]
         self._end, self._cutless = rest, 1
         return DetachedBlock(detached, cut, begin, reach)
@@ -325,11 +332,7 @@ def _read_last(window: _DocumentWindow, add: BlockHandler, damaged: DamageHandle
     """Pass on the last block: events up to the end of the array. Return the text after it, or None."""
     text = window.text()
     front = len(text) - len(text.lstrip(_BLANK + b","))
-    end = len(text)
-    for _ in range(_CANDIDATES):
-        end = text.rfind(b"]", 0, end)
-        if end < 0:
-            break
+    for end in reversed(deque((match.start() for match in _ARRAY_END.finditer(text, front)), _CANDIDATES)):
         tail = text[end + 1 :]
         if _may_follow_array(tail) and add(b"[" + text[front:end].rstrip(_BLANK + b",") + b"]"):
             return tail

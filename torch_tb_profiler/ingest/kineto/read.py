@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.memory import growing_in_place
 from torch_tb_profiler.ingest.kineto import native
 from torch_tb_profiler.ingest.kineto.assemble import assemble
 from torch_tb_profiler.ingest.kineto.columns import MAX_ARGUMENT_KEYS, EventColumns
@@ -40,7 +41,8 @@ def read_chrome_trace(
     library = native.load_library()
     with without_gc():
         decoder = BlockDecoder(columns) if library is None else NativeDecoder(columns, library)
-        metadata = _read_events(stream, decoder, columns, health, size, report, limit)
+        with growing_in_place():
+            metadata = _read_events(stream, decoder, columns, health, size, report, limit)
         arranging = partial(report, Progress("arranging", size, size, columns.length))
         arranging()
         return assemble(columns, metadata, health, arranging)

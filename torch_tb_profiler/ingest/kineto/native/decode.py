@@ -148,7 +148,7 @@ class ThreadedReadAhead:
         self._buffers: list[bytearray] = []
 
     def buffer(self, size: int) -> bytearray:
-        if self._buffers and len(self._buffers[-1]) == size:
+        if self._buffers and len(self._buffers[-1]) >= size:
             return self._buffers.pop()
         self._buffers.clear()
         return bytearray(size)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -67,7 +68,7 @@ class NativeReader:
         self._strings = (_CodeMap(), _CodeMap())
         self._threads, self._flow_ids = _CodeMap(), _CodeMap()
         self._thread_ids: list[str] = []
-        self._key_codes: dict[tuple[int, int, int], _CodeMap] = {}
+        self._key_codes: defaultdict[tuple[int, int, int], _CodeMap] = defaultdict(_CodeMap)
         self._keys: list[tuple[int, int, str]] = []
         self._known_keys = [0, 0]
 
@@ -167,7 +168,7 @@ class NativeReader:
         codes = CodePlace()
         table = self._columns.table(key, name)
         if table is not None:
-            numbers = self._key_codes.setdefault((inner, at, kind), _CodeMap())
+            numbers = self._key_codes[inner, at, kind]
             if tokens > numbers.known:
                 numbers.add(table.encode_json(self._json("reader_key_tokens", inner, at, kind, numbers.known)))
             codes = numbers.place()
