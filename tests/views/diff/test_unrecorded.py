@@ -110,6 +110,15 @@ def test_the_same_host_with_and_without_a_device_recorded_has_no_change_to_repor
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["base", "candidate"])
+def test_runtime_calls_are_unknown_where_only_one_side_recorded_any(which: int) -> None:
+    sides = [recorded(LAUNCH, HOST, LONG_GEMM, WAIT)] * 2
+    assert "runtime" not in compare(*sides).reasons
+    sides[which] = recorded(HOST)
+    reason = f"the {('base', 'candidate')[which]} recorded no runtime calls: it made none, or the profiler"
+    assert plain(compare(*sides).reasons["runtime"]).startswith(reason)
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["base", "candidate"])
 def test_what_the_other_side_does_not_record_is_neither_added_nor_removed(which: int) -> None:
     sides = [recorded(LAUNCH, HOST, LONG_GEMM, WAIT, POLL)] * 2
     sides[which] = recorded(HOST)

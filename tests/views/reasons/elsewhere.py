@@ -27,6 +27,12 @@ _RANGES = "tests/model/counters/test_ranges.py::"
 _VERDICT = "tests/model/kernels/test_tensor_cores.py::test_the_verdict_follows_from_the_name_of_a_kernel"
 
 TRIED = {
+    "analyses/diff/step_parts.py": {
+        "{} recorded no device work: {} ran on the CPU, or the profiler didn't record the device": "tests/views/"
+        "diff/test_unrecorded.py::test_two_files_of_a_cpu_have_known_times_and_no_note_on_the_device",
+        "{} recorded no runtime calls: {} made none, or the profiler didn't record them": "tests/views/diff/"
+        "test_unrecorded.py::test_runtime_calls_are_unknown_where_only_one_side_recorded_any",
+    },
     "analyses/kernels/table.py": {
         "the names of all its kernels agree": "tests/views/kernels/test_kernels.py::"
         "test_a_family_of_which_all_kernels_agree_says_so",
