@@ -167,7 +167,7 @@ class _RecordValues:
     def __init__(
         self, cells: Sequence[ArgumentCells], count: int, name: CodedTexts, chosen: Int64 | None = None
     ) -> None:
-        self._select_cells, self._count = cells, count
+        self._cells, self._count = cells, count
         self._chosen = np.arange(count) if chosen is None else chosen
         self.name = CodedTexts(name.texts, name.index[self._chosen])
 
@@ -175,15 +175,15 @@ class _RecordValues:
         return len(self._chosen)
 
     def select(self, chosen: Int64) -> _RecordValues:
-        return _RecordValues(self._select_cells, self._count, self.name, chosen)
+        return _RecordValues(self._cells, self._count, self.name, chosen)
 
     def numbers(self, key: str) -> Int64:
-        return integer_values(self._select_cells, key, self._count)[self._chosen]
+        return integer_values(self._cells, key, self._count)[self._chosen]
 
     def agents(self, key: str) -> Int64:
         """Return the agent numbers: from "GPU-1" or "Agent-4", or plain numbers before ROCm 7."""
-        agent = integer_values(self._select_cells, key, self._count)
-        for each in self._select_cells:
+        agent = integer_values(self._cells, key, self._count)
+        for each in self._cells:
             if each.key == key and each.kind == "text":
                 numbers = {label: _agent_number(label) for label in set(each.values)}
                 agent[each.events] = [numbers[label] for label in each.values]
