@@ -2,12 +2,14 @@ import gc
 import importlib
 import pickle
 import re
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import torch_tb_profiler
-from torch_tb_profiler.base.patterns import AnyCase, _LazyRegex, lazy_regex
+from torch_tb_profiler.base.patterns import AnyCase, _LazyRegex, fold_case, lazy_regex
 
 
 def test_an_expression_is_compiled_with_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,23 +49,76 @@ def test_every_expression_of_the_package_is_a_valid_one() -> None:
         re.compile(pattern, flags)
 
 
-@pytest.mark.parametrize("text", ["a_Softmax2", "SOFTMAX", "soft max", "\u017foftmax", "SOFTMA\u212a", ""])
-def test_a_pattern_for_any_case_finds_what_ignoring_case_finds(text: str) -> None:
-    for pattern in (r"(?P<all>softmax)|(?P<some>_[a-z]\w*\d)", r"(?<![a-z])soft", r"[^a-z0-9]", r"softma\w"):
-        one, other = AnyCase(pattern), re.compile(pattern, re.IGNORECASE)
-        assert one.search(text) == (other.search(text) is not None)
-        assert one.fullmatch(text) == (other.fullmatch(text) is not None)
-        assert one.groups(text) == [str(match.lastgroup) for match in other.finditer(text)]
+@pytest.mark.parametrize(
+    "text", ["a_Softmax2", "SOFTMAX", "soft max", "\u017foftmax", "SOFTMA\u212a", "\u0130", ""]
+)
+def test_a_pattern_finds_in_folded_texts_what_it_finds_ignoring_case(text: str) -> None:
+    for pattern in (r"(?P<all>softmax)|(?P<some>_[a-z]\w*\d)", r"(?<![a-z])soft", r"[^a-z0-9]", r"softma\w", "i"):
+        folded = [match.lastgroup for match in re.finditer(pattern, fold_case(text))]
+        assert folded == [match.lastgroup for match in re.finditer(pattern, text, re.IGNORECASE)]
 
 
-def test_patterns_for_any_case_have_no_upper_case_of_their_own() -> None:
-    for module in ("families", "short_names", "tensor_cores"):
-        importlib.import_module(f"torch_tb_profiler.model.kernels.{module}")
-    importlib.import_module("torch_tb_profiler.model.serving.kernels")
+RULES = (
+    "model.kernels.families",
+    "model.kernels.tensor_cores",
+    "model.serving.kernels",
+    "model.communication.events",
+)
+KERNELS = Path(__file__).parent.parent / "model" / "kernels" / "kernel_names.tsv"
+
+
+@cache
+def rules() -> list[AnyCase]:
+    for module in RULES:
+        importlib.import_module(f"torch_tb_profiler.{module}")
     gc.unfreeze()
-    patterns = [each._folded.pattern for each in gc.get_objects() if type(each) is AnyCase]
+    found = [each for each in gc.get_objects() if type(each) is AnyCase]
     gc.freeze()
-    assert len(patterns) > 30
-    for pattern in patterns:
-        plain = re.sub(r"\\.|\?P<", "", pattern)
-        assert plain == plain.lower()
+    assert len(found) > 25
+    return found
+
+
+def whole(rule: AnyCase) -> re.Pattern[str]:
+    """Return one expression for a rule, which no word is asked before."""
+    patterns = [pattern.pattern for _, pattern in rule._patterns]
+    return re.compile("|".join([*map(re.escape, rule._words), *patterns]), re.IGNORECASE)
+
+
+def test_words_and_patterns_for_any_case_have_no_upper_case_of_their_own() -> None:
+    for rule in rules():
+        for plain in (*rule._words, *(word + re.sub(r"\\.", "", each.pattern) for word, each in rule._patterns)):
+            assert plain == plain.lower()
+
+
+def always_has(word: str, parsed: Any) -> bool:
+    """Return whether all that a parsed expression matches has a word, as far as its parts show."""
+    run = ""
+    for operation, value in parsed:
+        run = run + chr(value) if str(operation) == "LITERAL" else ""
+        if word in run:
+            return True
+        if str(operation) == "SUBPATTERN" and always_has(word, value[-1]):
+            return True
+        if str(operation) == "BRANCH" and all(always_has(word, branch) for branch in value[1]):
+            return True
+    return word == ""
+
+
+def test_a_word_is_part_of_all_that_its_pattern_matches() -> None:
+    parser = getattr(re, "_parser", None) or importlib.import_module("sre_parse")
+    assert not always_has("mm", parser.parse("^(?:add|b)?mm$|(?:^|_)m"))
+    for rule in rules():
+        for word, pattern in rule._patterns:
+            assert always_has(word, parser.parse(pattern.pattern)), (word, pattern.pattern)
+
+
+def test_rules_answer_of_names_what_one_expression_without_words_answers() -> None:
+    names = [line.split("\t")[1].replace("#", "16") for line in KERNELS.read_text().splitlines()[1:]]
+    found = 0
+    for rule in rules():
+        expression = whole(rule)
+        parts = [*rule._words, *(word for word, _ in rule._patterns)]
+        for text in (*names, *(f"{names[i % len(names)]}_{part.upper()}2" for i, part in enumerate(parts))):
+            assert rule.search(text) == (expression.search(text) is not None), (text, expression.pattern)
+            found += rule.search(text)
+    assert found > 500

@@ -38,37 +38,36 @@ class _LazyRegex:
 
 
 class AnyCase:
-    """Finds a pattern in texts whatever their case, quicker than `re.IGNORECASE`; not the text that it matches.
+    """Finds words and patterns in texts whatever their case; all are written in lower case.
 
-    Where case counts, the expression skips to the places where it can begin. The pattern has no upper case.
+    AnyCase("softmax layernorm layer_norm", ("gemm", r"(?<!fb)gemm"))
+
+    Most rules about names are words, and most names have none of a rule's: looking for them takes less time than
+    compiling an expression. A pattern is only searched for in texts with the word that stands before it, which is
+    part of all that it matches.
     """
 
-    def __init__(self, pattern: str) -> None:
-        self._folded = lazy_regex(pattern)
-        self._ignoring = lazy_regex(pattern, re.IGNORECASE)
+    def __init__(self, words: str, *patterns: tuple[str, str]) -> None:
+        self._words = tuple(words.split())
+        self._patterns = tuple((word, lazy_regex(pattern)) for word, pattern in patterns)
 
     def search(self, text: str) -> bool:
-        """Return whether the pattern occurs in a text."""
-        folded = _lower(text)
-        return (
-            self._ignoring.search(text) is not None if folded is None else self._folded.search(folded) is not None
-        )
+        """Return whether a word or pattern occurs in a text."""
+        folded = fold_case(text)
+        for word in self._words:
+            if word in folded:
+                return True
+        return any(word in folded and pattern.search(folded) for word, pattern in self._patterns)
 
-    def fullmatch(self, text: str) -> bool:
-        """Return whether the pattern is an entire text."""
-        folded = _lower(text)
-        if folded is None:
-            return self._ignoring.fullmatch(text) is not None
-        return self._folded.fullmatch(folded) is not None
 
-    def groups(self, text: str) -> list[str]:
-        """Return the name of the last group of each place where the pattern occurs."""
-        folded = _lower(text)
-        found = self._ignoring.finditer(text) if folded is None else self._folded.finditer(folded)
-        return [str(match.lastgroup) for match in found]
+_FOLDED = str.maketrans("\u0130\u0131\u017f\u212a", "iisk")
+"""Other letters that `re.IGNORECASE` takes for ASCII ones: dotted I, dotless i, long s, the sign of kelvins."""
 
 
 @lru_cache(maxsize=1)  # one text is searched for many patterns
-def _lower(text: str) -> str | None:
-    """Return a text in lower case, None if it isn't ASCII: other letters have several lower and upper cases."""
-    return text.lower() if text.isascii() else None
+def fold_case(text: str) -> str:
+    """Return a text in lower case, in which an expression finds what it finds with `re.IGNORECASE` in the text.
+
+    Without that flag, an expression is compiled in less time, and skips to the places where it can begin.
+    """
+    return text.lower() if text.isascii() else text.translate(_FOLDED).lower()

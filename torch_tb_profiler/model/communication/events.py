@@ -33,9 +33,13 @@ ALL_TO_ALL = frozenset(("all_to_all", "all_to_allv"))
 
 # Kernels: nccl/rccl/oneCCL/hccl/ucc device code and the custom all-reduce kernels of serving engines.
 _KERNEL_NAME = AnyCase(
-    r"nccl|rccl|oneccl|hccl|ucc_(?<=\bucc_)|msccl|mscclpp|nvshmem|cross_device_reduce|multimem_all|"
-    r"one_?shot_all_?reduce|two_?shot_all_?reduce|all_?reduce_(?:one|two)_?shot|custom_all_?reduce|quick_?reduce|"
-    r"all_?to_?all_?v?_kernel|all_?gather_kernel|reduce_?scatter_kernel|lamport"
+    """nccl rccl oneccl hccl msccl nvshmem cross_device_reduce multimem_all custom_allreduce custom_all_reduce
+    quickreduce quick_reduce allgather_kernel all_gather_kernel reducescatter_kernel reduce_scatter_kernel
+    lamport""",
+    ("ucc_", r"\bucc_"),
+    ("shot", r"(?:one|two)_?shot_all_?reduce|all_?reduce_(?:one|two)_?shot"),
+    ("toall", r"all_?toall_?v?_kernel"),
+    ("to_all", r"all_?to_all_?v?_kernel"),
 )
 # Host operations: c10d records them as `nccl:all_reduce`, `gloo:broadcast`, `c10d::allreduce_`, ...
 _HOST_NAME = lazy_regex(

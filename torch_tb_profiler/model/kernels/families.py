@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.memo import stored
-from torch_tb_profiler.base.patterns import AnyCase, lazy_regex
+from torch_tb_profiler.base.patterns import AnyCase, fold_case, lazy_regex
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_kinds, rows_of_kind
@@ -42,72 +42,115 @@ FAMILIES = (
 NO_FAMILY = -1
 """The family of events that are no device work."""
 
-_WRAPPERS = AnyCase(
-    r"(?:^|::)(?:kernel\d*|device_kernel|kentry\w*|trampoline_kernel|launch_kernel\w*|enable_\w+|globalkernel|"
-    r"\w*elementwise_kernel\w*|reduce_kernel|multi_tensor_apply_kernel\w*|devicescan\w*)$"
-)
+# Functions that say nothing about the computation: these, and those that begin or end so.
+_WRAPPERS = frozenset(("device_kernel", "trampoline_kernel", "globalkernel", "reduce_kernel"))
+_WRAPPER_BEGINNINGS = ("kentry", "launch_kernel", "enable_", "multi_tensor_apply_kernel", "devicescan")
 # These arguments of an elementwise kernel describe memory access, not the computation.
 _ADDRESSING = lazy_regex(
     r"(?:at::detail::Array|std::array|(?:Trivial)?OffsetCalculator)<.*|gpu_kernel_impl\w*", re.DOTALL
 )
 
-# Where each alternative begins with a letter, the search skips to the places where one can begin. Hence what must
-# stand before a word is looked for behind it.
-_RULES = tuple(
-    (family, AnyCase(pattern))
-    for family, pattern in (
-        ("memory", r"fillbuffer|copybuffer|^dma_request"),
-        ("communication", r"nccl|rccl|cross_device_reduce|custom_all_?reduce|nvshmem|quick_?reduce|lamport"),
-        ("optimizer", r"multi_tensor_apply|adam_?(?:functor|kernel)|lamb_?functor|sgd_?(?:functor|momentum)"),
-        (
-            "index and embedding",
-            r"embedding(?<!rotary_embedding)|bounds_check_indices|linearize_index|permute_(?:2d|pooled|indices)|recat_|index_elementwise|"
-            r"reshape_and_cache|kv_indices|store_kv|compute_grad_weight|partial\w*_segment",
+_RULES = (
+    ("memory", AnyCase("fillbuffer copybuffer", ("dma_request", r"^dma_request"))),
+    (
+        "communication",
+        AnyCase(
+            """nccl rccl cross_device_reduce custom_allreduce custom_all_reduce nvshmem quickreduce quick_reduce
+            lamport"""
         ),
-        ("random", r"dropout|distribution_|philox|curand|bernoulli|random"),
-        (
-            "norm",
-            r"layer_?norm|batch_?norm|group_?norm|instance_?norm|rms_?norm|qk_?norm|vector_?norm|matrix_?norm|"
-            r"bn_(?:bw|fw)|norm_(?:fwd|bwd)|gammabeta|rowwisemoments|welford",
+    ),
+    (
+        "optimizer",
+        AnyCase(
+            """multi_tensor_apply adamfunctor adam_functor adamkernel adam_kernel lambfunctor lamb_functor
+            sgdfunctor sgd_functor sgdmomentum sgd_momentum"""
         ),
-        (
-            "attention",
-            r"fmha|flash|attention|attn|sdpa|sage(?<![^_]sage)_?(?:fwd|bwd|attn)|paged_|prefillwith\w*kvcache|decodewith\w*kvcache|"
-            r"bwd_kernel_(?:dk_dv|dq|fuse)|transform_bias_rescale_qkv|mla_(?<![^_]mla_)|compute_dot_do_o|convert_dq_to",
+    ),
+    (
+        "index and embedding",
+        AnyCase(
+            """bounds_check_indices linearize_index permute_2d permute_pooled permute_indices recat_
+            index_elementwise reshape_and_cache kv_indices store_kv compute_grad_weight""",
+            ("embedding", r"(?<!rotary_)embedding"),
+            ("partial", r"partial\w*_segment"),
         ),
-        ("softmax", r"softmax"),
-        ("reduction", r"pool"),
-        (
-            "convolution",
-            r"conv(?!ert)|fprop(?<=[_\d]fprop)|dgrad(?:(?<=[_\d]dgrad)|\w*_(?:engine|alg)|2d)|wgrad(?:(?<=[_\d]wgrad)|\w*_(?:engine|alg))|"
-            r"winograd|igemm_|scudnn|cudnn(?:_\d|(?<=\dcudnn))|"
-            r"compute\w*offsets|flip_filter|fft[12]d_|im2d?2?col|pointwise_mult_and_sum|reduce_wgrad|scalepackedtensor|init_device_workspace",
+    ),
+    ("random", AnyCase("dropout distribution_ philox curand bernoulli random")),
+    (
+        "norm",
+        AnyCase(
+            """layernorm layer_norm batchnorm batch_norm groupnorm group_norm instancenorm instance_norm rmsnorm
+            rms_norm qknorm qk_norm vectornorm vector_norm matrixnorm matrix_norm bn_bw bn_fw norm_fwd norm_bwd
+            gammabeta rowwisemoments welford"""
         ),
-        (
-            "matrix product",
-            r"(?<!fb)gemm|gemv|matmul|^(?:batched_)?(?:fc|linear)(?:_|$)|^(?:add|b|badd?b?)?mm$|cijk_|nvjet|marlin|^bmm_|splitk|dot_kernel|reduce_1block|cublas|(?:^|_)mm_|epilogue::impl",
+    ),
+    (
+        "attention",
+        AnyCase(
+            """fmha flash attention attn sdpa paged_ bwd_kernel_dk_dv bwd_kernel_dq bwd_kernel_fuse
+            transform_bias_rescale_qkv compute_dot_do_o convert_dq_to""",
+            ("sage", r"(?<![^_])sage_?(?:fwd|bwd|attn)"),
+            ("prefillwith", r"prefillwith\w*kvcache"),
+            ("decodewith", r"decodewith\w*kvcache"),
+            ("mla_", r"(?<![^_])mla_"),
         ),
-        (
-            "copy and cast",
-            r"copy|nchw|nhwc|transpose|concat|catarray|(?<!no)cast|to_dense|contiguous|quant|permute",
+    ),
+    ("softmax", AnyCase("softmax")),
+    ("reduction", AnyCase("pool")),
+    (
+        "convolution",
+        AnyCase(
+            """winograd igemm_ scudnn flip_filter fft1d_ fft2d_ im2col im2dcol im22col im2d2col
+            pointwise_mult_and_sum reduce_wgrad scalepackedtensor init_device_workspace""",
+            ("conv", r"conv(?!ert)"),
+            ("fprop", r"[_\d]fprop"),
+            ("dgrad", r"[_\d]dgrad|dgrad\w*_(?:engine|alg)|dgrad2d"),
+            ("wgrad", r"[_\d]wgrad|wgrad\w*_(?:engine|alg)"),
+            ("cudnn", r"cudnn_\d|\dcudnn"),
+            ("offsets", r"compute\w*offsets"),
         ),
-        (
-            "index and embedding",
-            r"index(?<!with_index)|gather|scatter|sort|search|topk|tril_|triu_|nonzero|partition|unique|lookup|compact|offsets_range|"
-            r"reducebykey|routing|token_ids|position_kernel|masked_select",
+    ),
+    (
+        "matrix product",
+        AnyCase(
+            "gemv matmul cijk_ nvjet marlin splitk dot_kernel reduce_1block cublas epilogue::impl",
+            ("gemm", r"(?<!fb)gemm"),
+            ("mm", r"^(?:add|b|badd?b?)?mm$|(?:^|_)mm_|^bmm_"),
+            ("fc", r"^(?:batched_)?fc(?:_|$)"),
+            ("linear", r"^(?:batched_)?linear(?:_|$)"),
         ),
-        ("reduction", r"reduc|nll|loss|scan|cumsum|argm(?:ax|in)|sum_|mean_|histogram|merge_state|finalize"),
-        (
-            "elementwise",
-            r"elementwise|subtensorop|rotary|rope|_and_mul|activation|gelu|silu|relu|sigmoid|swiglu|pointwise|functor|"
-            r"upsample|transform_|^(?:add|mul|sub|div|exp|log|tanh|r?sqrt|pow|neg|abs|clamp|where|fill)(?:_|$)",
+    ),
+    (
+        "copy and cast",
+        AnyCase(
+            "copy nchw nhwc transpose concat catarray to_dense contiguous quant permute", ("cast", r"(?<!no)cast")
         ),
-    )
+    ),
+    (
+        "index and embedding",
+        AnyCase(
+            """gather scatter sort search topk tril_ triu_ nonzero partition unique lookup compact offsets_range
+            reducebykey routing token_ids position_kernel masked_select""",
+            ("index", r"(?<!with_)index"),
+        ),
+    ),
+    (
+        "reduction",
+        AnyCase("reduc nll loss scan cumsum argmax argmin sum_ mean_ histogram merge_state finalize"),
+    ),
+    (
+        "elementwise",
+        AnyCase(
+            """elementwise subtensorop rotary rope _and_mul activation gelu silu relu sigmoid swiglu pointwise
+            functor upsample transform_""",
+            ("", r"^(?:add|mul|sub|div|exp|log|tanh|r?sqrt|pow|neg|abs|clamp|where|fill)(?:_|$)"),
+        ),
+    ),
 )
 
 # Kernels of MTIA are called as their operators.
 _OPERATORS = tuple(
-    (family, AnyCase(pattern))
+    (family, lazy_regex(pattern))
     for family, pattern in (
         ("matrix product", r"einsum|outer|fc_?"),
         ("norm", r"(?:l[12]_)?norm"),
@@ -139,11 +182,19 @@ def family_of_name(name: str) -> str:
         return _classify_inductor_kernel(fused[1], fused[2])
     parts = parse_identifiers(name)
     text = parts.path
-    if _WRAPPERS.search(parts.path):
+    if _is_wrapper(fold_case(parts.function)):
         text += " " + _ADDRESSING.sub("", parts.arguments)
-    found = next((family for family, pattern in _RULES if pattern.search(text)), None)
-    operator = text.removesuffix("_")
+    found = next((family for family, rule in _RULES if rule.search(text)), None)
+    operator = fold_case(text).removesuffix("_")
     return found or next((family for family, pattern in _OPERATORS if pattern.fullmatch(operator)), "other")
+
+
+def _is_wrapper(function: str) -> bool:
+    """Return whether a function, in lower case, only runs what its template arguments say."""
+    if function in _WRAPPERS or function.rstrip("0123456789") == "kernel":
+        return True
+    begins_so = function.startswith(_WRAPPER_BEGINNINGS) or "elementwise_kernel" in function
+    return begins_so and function.replace("_", "a").isalnum()
 
 
 def _classify_inductor_kernel(kind: str, operators: str) -> str:

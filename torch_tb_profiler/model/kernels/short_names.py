@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived, stored
-from torch_tb_profiler.base.patterns import AnyCase, lazy_regex
+from torch_tb_profiler.base.patterns import fold_case, lazy_regex
 from torch_tb_profiler.model.kernels.families import family_of_name
 from torch_tb_profiler.model.kernels.identifiers import KernelIdentifiers, parse_identifiers
 from torch_tb_profiler.model.kinds import Kind, event_kinds, names_of_kind
@@ -61,7 +61,7 @@ _TYPES = (
     ("bool", r"(?<![a-z_])bool(?![a-z_])"),
     ("int32", r"(?<![a-z_])(?:int|int32_t)(?![a-z_])"),
 )
-_ANY_TYPE = AnyCase("|".join(f"(?P<t{i}>{pattern})" for i, (_, pattern) in enumerate(_TYPES)))
+_ANY_TYPE = lazy_regex("|".join(f"(?P<t{i}>{pattern})" for i, (_, pattern) in enumerate(_TYPES)))
 _FIRST_TENSOR = lazy_regex(r"cublasGem\w*Tensor\w*<([\w:]+)( const)?>")
 _PARAMETERS = lazy_regex(r"(?<=\w)\([^()]*\)(?=::)")
 _INTEGERS = ("int64", "int8", "uint8", "bool", "int32")
@@ -278,7 +278,7 @@ def number_type(text: str) -> str:
     text = _PARAMETERS.sub("", text)
     if opaque := _OPAQUE.search(text):
         return f"{opaque[1]}-byte"
-    found = [_TYPES[int(group[1:])][0] for group in _ANY_TYPE.groups(text)]
+    found = [_TYPES[int(str(match.lastgroup)[1:])][0] for match in _ANY_TYPE.finditer(fold_case(text))]
     computed = next((kind for kind in found if kind not in _INTEGERS), "")
     if computed in ("", "fp32") and ("tf32" in text if computed else "s1688" in text):
         return "tf32"  # s1688 is the instruction that takes FP32 operands on Tensor Cores

@@ -28,59 +28,92 @@ _VERDICT_BY_REASON: dict[str, int] = {
 }
 """The verdict by its reason."""
 
+_SHAPES = "884 1688 16816 16832 16864 8816 8832 161616 32816 83216"
+
 # The instruction in a name is stronger evidence than the purpose of the kernel, so these rules come first.
-_INSTRUCTION_RULES = tuple(
-    (why, AnyCase(pattern))
-    for why, pattern in (
-        # Parts of attention and of split products that only move, convert, or sum, whatever else is in their name.
-        (
-            "before or after the product, not the product",
-            r"combine(?!d)|convert_?d?q|dot_do_o|dotdoo|ograddoto|convertqgrad|clear_dk|bwdpreprocess|bwdpostprocess|mergestates|"
-            r"merge_attn|repack|permute_cols|paged_attention_\w*reduce|splitk_?reduce|reducesplitk|reduce_1block",
+_INSTRUCTION_RULES = (
+    # Parts of attention and of split products that only move, convert, or sum, whatever else is in their name.
+    (
+        "before or after the product, not the product",
+        AnyCase(
+            """dot_do_o dotdoo ograddoto convertqgrad clear_dk bwdpreprocess bwdpostprocess mergestates merge_attn
+            repack permute_cols splitkreduce splitk_reduce reducesplitk reduce_1block""",
+            ("combine", r"combine(?!d)"),
+            ("convert", r"convert_?d?q"),
+            ("paged_attention_", r"paged_attention_\w*reduce"),
         ),
-        (
-            "the name says vector instructions",
-            r"ffma(?<![a-z]ffma)(?![a-z])|simt(?<![a-z]simt)(?![a-z])|opclasssimt|_dl_|gtcn\d|gcnasmconv|winograd_nonfused|"
-            r"fmha_cutlass[fb]_(?:f32_\w*_sm[567]|\w*_sm5)\d|batchdecodewith|singledecodewith|paged_attention_v\d_kernel",
+    ),
+    (
+        "the name says vector instructions",
+        AnyCase(
+            "opclasssimt _dl_ gcnasmconv winograd_nonfused batchdecodewith singledecodewith",
+            ("ffma", r"(?<![a-z])ffma(?![a-z])"),
+            ("simt", r"(?<![a-z])simt(?![a-z])"),
+            ("gtcn", r"gtcn\d"),
+            ("fmha_cutlass", r"fmha_cutlass[fb]_(?:f32_\w*_sm[567]|\w*_sm5)\d"),
+            ("paged_attention_v", r"paged_attention_v\d_kernel"),
         ),
-        (
-            # Volta to Ampere spell the shape (s884, h16816, tensor16x8x8, s64x128x16gemm) or the class (tensorop,
-            # wmma); Hopper and Blackwell the unit; AMD the MFMA or WMMA instruction, Tensile's after MI.
-            "the name carries the instruction",
-            r"(?<![a-z0-9])[shdicb](?:884|1688|16816|16832|16864|8816|8832|161616|32816|83216)(?!\d)|"
-            r"tensor\d+x\d+x\d+|(?<![a-z0-9])[shdi]\d+x\d+x\d+(?:gemm|fprop|dgrad|wgrad)|"
-            r"(?<![a-z])tensorop(?![a-z])|opclasstensorop|mmatensorop|"
-            r"(?<![a-z])(?:[hidqb]mma|wgmma|[hiq]?gmma|umma|utc[a-z]*mma|mma_sync|wmma)(?![a-z])|tmagmma|tmaumma|"
-            r"tcgen05|warpgroupsize|xdl|mfma|igemm_\w*gtcx|cijk_\w*_mi(?!0)\d+x\d+|sm\d+_mma_|sm\d+_\d+x\d+x\d+_f",
+    ),
+    (
+        # Volta to Ampere spell the shape (s884, h16816, tensor16x8x8, s64x128x16gemm) or the class (tensorop,
+        # wmma); Hopper and Blackwell the unit; AMD the MFMA or WMMA instruction, Tensile's after MI.
+        "the name carries the instruction",
+        AnyCase(
+            "opclasstensorop mmatensorop tmagmma tmaumma tcgen05 warpgroupsize xdl mfma",
+            *((shape, rf"(?<![a-z0-9])[shdicb]{shape}(?!\d)") for shape in _SHAPES.split()),
+            ("tensor", r"tensor\d+x\d+x\d+|(?<![a-z])tensorop(?![a-z])"),
+            *(
+                (product, rf"(?<![a-z0-9])[shdi]\d+x\d+x\d+{product}")
+                for product in ("gemm", "fprop", "dgrad", "wgrad")
+            ),
+            (
+                "mma",
+                r"(?<![a-z])(?:[hidqb]mma|wgmma|[hiq]?gmma|umma|utc[a-z]*mma|mma_sync|wmma)(?![a-z])|sm\d+_mma_",
+            ),
+            ("igemm_", r"igemm_\w*gtcx"),
+            ("cijk_", r"cijk_\w*_mi(?!0)\d+x\d+"),
+            ("sm", r"sm\d+_\d+x\d+x\d+_f"),
         ),
-    )
+    ),
 )
 
-_PRODUCT_RULES = tuple(
-    (why, AnyCase(pattern))
-    for why, pattern in (
-        (
-            "a library that has only such kernels",
-            r"nvjet|marlin|custom_cijk|kernel_moe_(?:mx)?gemm|deep_gemm::\w*gemm|"
-            r"^(?:bmm|gemm)_(?:bfloat16|fp16|e[2345]m\d|mxe\d)",
+_PRODUCT_RULES = (
+    (
+        "a library that has only such kernels",
+        AnyCase(
+            "nvjet marlin custom_cijk kernel_moe_gemm kernel_moe_mxgemm",
+            ("deep_gemm::", r"deep_gemm::\w*gemm"),
+            ("mm", r"^(?:bmm|gemm)_(?:bfloat16|fp16|e[2345]m\d|mxe\d)"),
         ),
-        (
-            "the main kernel of a fused attention",
-            r"flash_(?:fwd|bwd)|flashattn(?:fwd|bwd)|fmha_(?:cutlass|v\d|fwd|bwd)|fmha(?:fwd|bwd)|fmhasm\d|"
-            r"prefillwith\w*kvcache|batchmlapagedattention|cudnn_generated_fort_native_sdpa",
+    ),
+    (
+        "the main kernel of a fused attention",
+        AnyCase(
+            """flash_fwd flash_bwd flashattnfwd flashattnbwd fmha_cutlass fmha_fwd fmha_bwd fmhafwd fmhabwd
+            batchmlapagedattention cudnn_generated_fort_native_sdpa""",
+            ("fmha_v", r"fmha_v\d"),
+            ("fmhasm", r"fmhasm\d"),
+            ("prefillwith", r"prefillwith\w*kvcache"),
         ),
-        (
-            "the name says vector instructions",
-            r"(?:^|_)g?[sdczh]gemm(?!\w*_mi\d)|(?:^|_)scudnn|convolve_sgemm|[dw]grad\w*_(?:engine|alg)|dgrad2d|gemv|gemmsn|"
-            r"gemmk1|dot_kernel|winograd|fft[12]d_",
+    ),
+    (
+        "the name says vector instructions",
+        AnyCase(
+            "convolve_sgemm dgrad2d gemv gemmsn gemmk1 dot_kernel winograd fft1d_ fft2d_",
+            ("gemm", r"(?:^|_)g?[sdczh]gemm(?!\w*_mi\d)"),
+            ("scudnn", r"(?:^|_)scudnn"),
+            ("grad", r"[dw]grad\w*_(?:engine|alg)"),
         ),
-        (
-            "before or after the product, not the product",
-            r"compute\w*offsets|flip_filter|im2d?2?col|pointwise_mult_and_sum|reduce_wgrad|scalepackedtensor|"
-            r"epilogue::impl|transform_bias_rescale",
+    ),
+    (
+        "before or after the product, not the product",
+        AnyCase(
+            """flip_filter im2col im2dcol im22col im2d2col pointwise_mult_and_sum reduce_wgrad scalepackedtensor
+            epilogue::impl transform_bias_rescale""",
+            ("offsets", r"compute\w*offsets"),
         ),
-        ("a compiled kernel whose name doesn't show it", r"triton"),
-    )
+    ),
+    ("a compiled kernel whose name doesn't show it", AnyCase("triton")),
 )
 
 _AOTRITON = frozenset(("attn_fwd", "bwd_kernel_dk_dv", "bwd_kernel_dq", "bwd_kernel_fuse"))
@@ -148,7 +181,7 @@ def _reason(name: str) -> str:
 
 
 def _first_match(rules: tuple[tuple[str, AnyCase], ...], text: str) -> str | None:
-    return next((why for why, pattern in rules if pattern.search(text)), None)
+    return next((why for why, rule in rules if rule.search(text)), None)
 
 
 def are_eligible(trace: Trace, rows: Int32) -> Bool:

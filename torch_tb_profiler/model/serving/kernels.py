@@ -26,18 +26,22 @@ MIN_INFERRED = 2
 """Fewest iterations that kernels alone must show: one may be anything."""
 
 _DECODE = AnyCase(
-    r"split_?kv|paged_attention_(?:ll4mi|v[12])|unified_attention_3d|batch_?decode|decode_attention|forgen|mla_decode|"
-    r"flash_mla_dec|fwd_grouped_kernel_stage|single_query|mqa_decode"
+    """splitkv split_kv paged_attention_ll4mi paged_attention_v1 paged_attention_v2 unified_attention_3d
+    batchdecode batch_decode decode_attention forgen mla_decode flash_mla_dec fwd_grouped_kernel_stage single_query
+    mqa_decode"""
 )
 _PREFILL = AnyCase(
-    r"flash_fwd_kernel|batch_?prefill|forctx|fmha_?fwd|attn_fwd|context_attention|fwd_kernel_unified|prefill_attention|"
-    r"extend_attention|flash_attn_varlen"
+    """flash_fwd_kernel batchprefill batch_prefill forctx fmhafwd fmha_fwd attn_fwd context_attention
+    fwd_kernel_unified prefill_attention extend_attention flash_attn_varlen"""
 )
 _KV_CACHE = AnyCase(
-    r"kv_?cache|paged|unified_attention|split_?kv|store_kv|mla_|reshape_and_cache|batch(?:decode|prefill)with"
+    """kvcache kv_cache paged unified_attention splitkv split_kv store_kv mla_ reshape_and_cache batchdecodewith
+    batchprefillwith"""
 )
 _SAMPLER = AnyCase(
-    r"argmaxops|argmax_|topktopp|top_?[kp]_?(?:top_?[kp]_?)?(?:renorm|mask|sampling)|sample\w*kernel|sampling|multinomial|gumbel"
+    "argmaxops argmax_ topktopp sampling multinomial gumbel",
+    ("top", r"top_?[kp]_?(?:top_?[kp]_?)?(?:renorm|mask)"),
+    ("sample", r"sample\w*kernel"),
 )
 
 
@@ -76,12 +80,12 @@ def _build_masks_of_names(trace: Trace) -> tuple[Bool, Bool, Bool, Bool, Bool]:
     """Return the columns of `ServingKernels` by name of a kernel: bool[strings + 1] each."""
     names = trace.events.name[rows_of_kind(trace, Kind.KERNEL)]
 
-    def mask(pattern: AnyCase, whole: bool = False) -> Bool:
+    def mask(rule: AnyCase, whole: bool = False) -> Bool:
         def matches(name: str) -> object:
             path = parse_identifiers(name).path
             # The entry point of Composable Kernel names the kernel among its template arguments.
             wrapped = path.endswith("kentry")
-            return pattern.search(name[:4096] if whole or wrapped else path)
+            return rule.search(name[:4096] if whole or wrapped else path)
 
         return name_mask(trace.strings, matches, names)
 
