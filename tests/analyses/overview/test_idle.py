@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.support.traces import draw, event
@@ -13,6 +14,7 @@ from torch_tb_profiler.analyses.overview.idle import (
     short_stretches,
     submitted_idle_times,
 )
+from torch_tb_profiler.base.intervals import Intervals
 
 STEP = "host user_annotation ProfilerStep#0 0 10000"
 
@@ -107,3 +109,22 @@ def test_of_a_gap_only_the_part_in_the_operator_counts_as_time_in_it() -> None:
     assert (found.during.starts.tolist(), found.during.ends.tolist()) == ([1_500_000], [3_500_000])
     assert idle.starts[0] < 1_500_000
     assert idle.ends[0] > 3_500_000
+
+
+@pytest.mark.parametrize(
+    ("end", "slices", "found"),
+    [
+        (2_000, ["load 0 1"], ["load"]),  # exactly half
+        (2_001, ["load 0 1"], []),
+        (2_001, ["load 1 2"], ["load"]),  # the last half, and more of what follows
+        (2_000, ["load 3 2"], []),  # as long, but later
+        (2_000, ["outer 0 5", "inner 0 1"], ["inner"]),
+        (2_000, ["first 0 1", "second 1 1"], ["first"]),
+    ],
+)
+def test_a_stretch_is_named_after_the_shortest_slice_that_covers_half_of_it(
+    end: int, slices: list[str], found: list[str]
+) -> None:
+    trace = draw("\n".join(f"host cpu_op {each}" for each in slices))
+    stretch = Intervals(np.array([0]), np.array([end]))
+    assert [each.name for each in dominant_frames(trace, stretch)] == found

@@ -48,6 +48,7 @@ from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.kernels.short_names import display_name
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.origins.compiled import has_indirect_kernels
 from torch_tb_profiler.model.steps import steps
@@ -116,21 +117,12 @@ def _find_all(trace: Trace, rules: Sequence[Callable[[Trace], Iterator[Finding]]
     """Return what these rules find; nothing where steps have no length."""
     if _typical_step_ns(trace) <= 0:
         return []
-    return [_with_origin(trace, finding) for rule in rules for finding in rule(trace)]
+    return [finding for rule in rules for finding in rule(trace)]
 
 
 def _typical_step_ns(trace: Trace) -> float:
     spans, typical = steps(trace), step_kinds(trace).typical
     return float((spans.ends - spans.starts)[typical].mean())
-
-
-def _with_origin(trace: Trace, finding: Finding) -> Finding:
-    """Return a finding with the origin of its example: a replayed or compiled kernel's launch says nothing."""
-    if finding.event is None or not finding.on_device or not has_indirect_kernels(trace):
-        return finding
-    from torch_tb_profiler.analyses.shared.origin_times import indirect_origin  # few traces get here
-
-    return replace(finding, origin=indirect_origin(trace, finding.event))
 
 
 def _select_worthwhile_advice(
@@ -140,13 +132,30 @@ def _select_worthwhile_advice(
     typical, mean = _typical_step_ns(trace), later_steps_ns(trace)
     step_times = [mean if finding.of_all_steps else typical for finding in findings]
     worthwhile = [
-        Advice(finding, gain, gain.ns / step)
+        Advice(_describe_example(trace, finding), gain, gain.ns / step)
         for finding, gain, step in zip(findings, gains, step_times, strict=True)
         if _is_worthwhile(finding, gain, step)
     ]
     worthwhile = _drop_repeated_copies(trace, worthwhile)
     worthwhile.sort(key=lambda each: -advice_priority(each.finding.id, each.gain_share))
     return (*worthwhile, *(Advice(finding, None, None) for finding in find_memory_problems(trace)))
+
+
+def _describe_example(trace: Trace, finding: Finding) -> Finding:
+    """Return a finding with its kernel's short name and origin, which take long to find and few findings need.
+
+    Only a replayed or compiled kernel has an origin: its launch says nothing.
+    """
+    event = finding.event
+    if event is None:
+        return finding
+    if finding.subject:
+        finding = replace(finding, subject=display_name(trace, event, finding.subject))
+    if not finding.on_device or not has_indirect_kernels(trace):
+        return finding
+    from torch_tb_profiler.analyses.shared.origin_times import indirect_origin  # few traces get here
+
+    return replace(finding, origin=indirect_origin(trace, event))
 
 
 def _is_worthwhile(finding: Finding, gain: Gain, step: float) -> bool:

@@ -17,10 +17,9 @@ from torch_tb_profiler.base.format import format_bytes
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, union
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.collectives import Collectives, TimingSource, collectives
-from torch_tb_profiler.model.communication.events import is_communication_kernel
+from torch_tb_profiler.model.communication.events import communication_kernels, computing_kernels
 from torch_tb_profiler.model.devices import device_ids
-from torch_tb_profiler.model.kernels.short_names import short_kernel_names
-from torch_tb_profiler.model.kinds import Kind, event_intervals, event_spans, rows_of_kind
+from torch_tb_profiler.model.kinds import event_intervals, event_spans
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64, Trace
 
 MIN_BANDWIDTH = 4
@@ -178,8 +177,7 @@ def _pair_collectives_in_row(trace: Trace) -> _Pairs:
     step = _step_of(operations, mine, begins, ends)
     before, after = operations.end[mine][:-1], operations.start[mine][1:]
     near = (step[1:] == step[:-1]) & (after > before) & (after - before <= MAX_GAP_NS)
-    kernels = rows_of_kind(trace, Kind.KERNEL)
-    starts = np.sort(trace.events.start[kernels[~is_communication_kernel(trace)[kernels]]], kind="stable")
+    starts = np.sort(trace.events.start.take(computing_kernels(trace)), kind="stable")
     near &= np.searchsorted(starts, before) == np.searchsorted(starts, after)
     roles = role_intervals(trace)
     busy = union(roles["kernel"], roles["communication"], roles["memcpy"], roles["memset"])
@@ -206,8 +204,7 @@ def _find_small_all_reduces(trace: Trace, operations: Collectives) -> Int64:
     small = np.flatnonzero(is_all_reduce[operations.collective] & timed & (size > 0) & (size <= MAX_SMALL_BYTES))
     if job_kind(trace).wrapper == "ddp" or len(small) < 2:
         return small
-    kernels = rows_of_kind(trace, Kind.KERNEL)
-    starts = np.sort(trace.events.start[kernels[~is_communication_kernel(trace)[kernels]]], kind="stable")
+    starts = np.sort(trace.events.start.take(computing_kernels(trace)), kind="stable")
     before_next, before_end = (
         np.searchsorted(starts, times) for times in (operations.start[small][1:], operations.end[small][:-1])
     )
@@ -221,8 +218,7 @@ def find_contention(trace: Trace) -> Iterator[Finding]:
 
     Only what runs on the same device is compared, as another one may be slower, or have other work of that size.
     """
-    rows = rows_of_kind(trace, Kind.KERNEL)
-    rows = rows[~is_communication_kernel(trace).take(rows)]
+    rows = computing_kernels(trace)
     (start, end), device = event_spans(trace, rows), device_ids(trace).take(rows)
     beside = np.zeros(len(rows), np.int64)
     for each_device in distinct_numbers(device):
@@ -264,19 +260,17 @@ def find_contention(trace: Trace) -> Iterator[Finding]:
         return
     _, ratio, calls = max(slowed, key=lambda each: each[0])
     example = int(rows[calls[np.argmax(length[calls])]])
-    name = trace.strings[trace.events.name[example]]
     yield Finding(
         "contention",
         merge(np.concatenate(begins), np.concatenate(ends)),
         rows=rows[np.concatenate([calls for *_, calls in slowed])],
         on_device=True,
-        subject=short_kernel_names(trace).get(name, name),
+        subject=trace.strings[trace.events.name[example]],
         value=ratio,
         event=example,
     )
 
 
 def _collective_times(trace: Trace, device: int) -> Intervals:
-    kernels = rows_of_kind(trace, Kind.KERNEL)
-    kernels = kernels[is_communication_kernel(trace).take(kernels)]
+    kernels = communication_kernels(trace)
     return event_intervals(trace, kernels[device_ids(trace).take(kernels) == device])

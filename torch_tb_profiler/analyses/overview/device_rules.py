@@ -21,7 +21,7 @@ from torch_tb_profiler.model.communication.collectives import Collectives, colle
 from torch_tb_profiler.model.communication.events import (
     POINT_TO_POINT,
     collective_from_kernel,
-    is_communication_kernel,
+    computing_kernels,
 )
 from torch_tb_profiler.model.devices import DeviceInfo, device_ids, devices
 from torch_tb_profiler.model.dtypes import bytes_per_element
@@ -46,14 +46,14 @@ MIN_NCCL_CAPABILITY = (3, 5)
 
 def find_communication(trace: Trace) -> Iterator[Finding]:
     """Find exposed gradient communication or waiting for a straggler, whichever is larger."""
-    roles = role_intervals(trace)
-    computing = union(roles["kernel"], roles["memcpy"], roles["memset"])
     operations = collectives(trace)
     # A stage of a pipeline waits for its messages by design, which no other message of the file explains.
     is_message = np.array([name in POINT_TO_POINT for name in operations.names] + [False], np.bool_)
     timed = np.flatnonzero((operations.end > operations.start) & ~is_message[operations.collective])
     if len(timed) == 0:
         return
+    roles = role_intervals(trace)
+    computing = union(roles["kernel"], roles["memcpy"], roles["memset"])
     start, end, kind = operations.start[timed], operations.end[timed], operations.collective[timed]
     longest = int(timed[np.argmax(end - start)])
     on_device = len(rows_of_kind(trace, *DEVICE_KINDS)) > 0
@@ -132,8 +132,7 @@ def find_data_parallel(trace: Trace) -> Iterator[Finding]:
     """Find DataParallel: with a process for each device, every device could work as the busiest does."""
     if len(devices(trace)) < 2 or DATA_PARALLEL not in names_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION):
         return
-    kernels = rows_of_kind(trace, Kind.KERNEL)
-    kernels = kernels[~is_communication_kernel(trace)[kernels]]
+    kernels = computing_kernels(trace)
     used = device_ids(trace)[kernels]
     busiest = max(
         (event_intervals(trace, mine) for mine in (kernels[used == id] for id in distinct(used))),

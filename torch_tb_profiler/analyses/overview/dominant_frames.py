@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.analyses.overview.finding import NO_ROWS
 from torch_tb_profiler.analyses.overview.idle import long_stretches
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
@@ -45,34 +46,40 @@ class DominantFrame(msgspec.Struct, frozen=True):
 
 def dominant_frames(trace: Trace, stretches: Intervals) -> list[DominantFrame]:
     """Find the deepest slice that covers half of each of the longest stretches; by name, most time first."""
-    by_name: dict[int, list[tuple[int, int]]] = {}
-    for i, row in _find_deepest_slices(trace, stretches):
-        by_name.setdefault(int(trace.events.name[row]), []).append((i, row))
-    frames = []
-    for code, pairs in by_name.items():
-        indices = np.array([i for i, _ in pairs])
-        longest = max((row for _, row in pairs), key=lambda row: int(trace.events.duration[row]))
-        rows = distinct(np.array([row for _, row in pairs], np.int64))
-        inside = merge(stretches.starts[indices], stretches.ends[indices])
-        during = intersect(inside, event_intervals(trace, rows))
+    indices, rows = _find_deepest_slices(trace, stretches)
+    names, frames = trace.events.name[rows], []
+    for code in dict.fromkeys(names.tolist()):
+        mine, where = rows[names == code], indices[names == code]
+        longest = int(mine[np.argmax(trace.events.duration[mine])])
+        inside = merge(stretches.starts[where], stretches.ends[where])
+        during = intersect(inside, event_intervals(trace, distinct(mine)))
         frames.append(DominantFrame(trace.strings[code], during, longest))
     return sorted(frames, key=lambda frame: -int((frame.during.ends - frame.during.starts).sum()))
 
 
-def _find_deepest_slices(trace: Trace, stretches: Intervals) -> Iterator[tuple[int, int]]:
-    """Yield (index of a stretch, row of the shortest slice of the launching threads that covers half of it)."""
+def _find_deepest_slices(trace: Trace, stretches: Intervals) -> tuple[Int64, Int32]:
+    """Return (indices of stretches, row of the shortest slice of the launching threads that covers half of each).
+
+    Stretches that no slice covers are left out.
+    """
     lengths = stretches.ends - stretches.starts
     longest = np.argsort(-lengths, kind="stable")[:MAX_STRETCHES]
     if len(longest) == 0:
-        return
-    rows = _find_long_launching_slices(trace, HOST_KINDS, (int(lengths[longest].min()) + 1) // 2)
+        return longest, NO_ROWS
+    half = (lengths[longest] + 1) // 2
+    rows = _find_long_launching_slices(trace, HOST_KINDS, int(half.min()))
     start, finish = event_spans(trace, rows)
-    for i in longest.tolist():
-        begin, end = int(stretches.starts[i]), int(stretches.ends[i])
-        inside = np.minimum(finish, end) - np.maximum(start, begin)
-        candidates = np.flatnonzero(2 * inside >= end - begin)
-        if len(candidates):
-            yield i, int(rows[candidates[np.argmin((finish - start)[candidates])]])
+    shortest_first = np.argsort(finish - start, kind="stable")
+    rows, start, finish = rows[shortest_first], start[shortest_first], finish[shortest_first]
+    # A slice covers half of a stretch if it is as long, begins before the last half, and ends after the first one.
+    long_enough = np.searchsorted(finish - start, half).tolist()
+    latest, earliest = (stretches.ends[longest] - half).tolist(), (stretches.starts[longest] + half).tolist()
+    found = np.full(len(longest), NO_CODE, np.int64)
+    for i, first in enumerate(long_enough):
+        covers = (start[first:] <= latest[i]) & (finish[first:] >= earliest[i])
+        if covers.any():
+            found[i] = first + covers.argmax()
+    return longest[found >= 0], rows[found[found >= 0]]
 
 
 def _find_long_launching_slices(trace: Trace, kinds: Sequence[Kind], least: int) -> Int32:

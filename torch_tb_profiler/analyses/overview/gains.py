@@ -73,7 +73,7 @@ from torch_tb_profiler.base.intervals import (
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators, enclosing_rows
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.communication.events import is_communication_kernel
+from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, event_kinds, rows_of_kind, slice_mask
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
@@ -310,11 +310,11 @@ def _build_removed_target(trace: Trace, finding: Finding, synced: Intervals) -> 
         case "pipeline_waits":
             target = device_work_target(trace, finding.rows, finding.during)
         case "communication" | "late_rank":
-            target = device_work_target(trace, _communication_kernels(trace), finding.during)
+            target = device_work_target(trace, communication_kernels(trace), finding.during)
         case "small_collectives":  # the host launches one
             beyond = times_beyond_one_bucket(trace)
             launching = host_time_target(trace, launches_of_collectives(trace, host_late_times(trace)))
-            target = merge_targets([device_work_target(trace, _communication_kernels(trace), beyond), launching])
+            target = merge_targets([device_work_target(trace, communication_kernels(trace), beyond), launching])
         case "optimizer_loop":
             slow = times_beyond_one_pass(trace, finding.rows)
             kernels = device_work_target(trace, finding.rows, slow, optimizer_steps(trace, finding.rows))
@@ -335,10 +335,6 @@ def _find_unrecorded_around(trace: Trace, during: Intervals) -> Intervals:
     begin, end = unrecorded_host_times(trace, LONG_STRETCH_NS)
     touches = covered_time(during, begin, end) > 0
     return Intervals(begin[touches], end[touches])
-
-
-def _communication_kernels(trace: Trace) -> Int32:
-    return np.flatnonzero(is_communication_kernel(trace)).astype(np.int32)
 
 
 def _find_calls_of_copies(trace: Trace, copies: Int32) -> Int32:

@@ -7,12 +7,19 @@ import re
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrays import distinct, median, search_sorted
+from torch_tb_profiler.base.arrays import cells_of_rows, distinct, median, search_sorted
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import (
+    Kind,
+    codes_of_kinds,
+    event_ends,
+    rows_in_mask,
+    rows_named,
+    rows_of_kind,
+)
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, name_mask, rows_mask
@@ -52,22 +59,21 @@ class CopyingCalls(msgspec.Struct, frozen=True):
 @derived
 def copying_calls(trace: Trace) -> CopyingCalls:
     """Find the calls that wait for copies."""
-    copies = rows_of_kind(trace, Kind.MEMCPY)
-    copies = copies[_names_match(trace, copies, _WITH_HOST)]
+    copies = rows_named(trace, _WITH_HOST.search, Kind.MEMCPY)
     links, blocking = device_links(trace), blocking_calls(trace)
-    launch, operator = np.full(len(trace), NO_CODE, np.int32), np.full(len(trace), NO_CODE, np.int32)
-    launch[links.rows], operator[links.rows] = links.launch, links.operator
-    is_scalar = _names_match(trace, operator[copies], _READS_SCALAR) & (operator[copies] >= 0)
-    blocks = np.isin(launch[copies], blocking.call[blocking.kind == WaitKind.COPY]) & (launch[copies] >= 0)
+    launch = cells_of_rows(links.rows, links.launch, copies, NO_CODE)
+    operator = cells_of_rows(links.rows, links.operator, copies, NO_CODE)
+    is_scalar = _names_match(trace, operator, _READS_SCALAR) & (operator >= 0)
+    blocks = np.isin(launch, blocking.call[blocking.kind == WaitKind.COPY]) & (launch >= 0)
     waiting = blocking_call_groups(trace).waiting
     around = enclosing_operators(trace)[waiting]
-    in_copying = (around >= 0) & np.isin(around, operator[copies[~is_scalar]])
-    awaited = ~is_scalar & (blocks | (np.isin(operator[copies], around[in_copying]) & (operator[copies] >= 0)))
+    in_copying = (around >= 0) & np.isin(around, operator[~is_scalar])
+    awaited = ~is_scalar & (blocks | (np.isin(operator, around[in_copying]) & (operator >= 0)))
     mine = copies[awaited]
     return CopyingCalls(
-        distinct(np.concatenate([launch[copies[blocks & ~is_scalar]], waiting[in_copying]])).astype(np.int32),
+        distinct(np.concatenate([launch[blocks & ~is_scalar], waiting[in_copying]])).astype(np.int32),
         copies_to_host(trace, mine),
-        launch[copies[blocks & is_scalar]],
+        launch[blocks & is_scalar],
     )
 
 
@@ -100,12 +106,12 @@ class BlockingCallGroups(msgspec.Struct, frozen=True):
 @derived
 def blocking_call_groups(trace: Trace) -> BlockingCallGroups:
     """Find the blocking calls; each is in one group at most."""
-    rows = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
-    names, durations = trace.events.name.take(rows), trace.events.duration
+    kinds = Kind.RUNTIME, Kind.DRIVER
+    rows, codes, durations = rows_of_kind(trace, *kinds), codes_of_kinds(trace, *kinds), trace.events.duration
     vendor, launch, wait, memory, copy = (
-        name_mask(trace.strings, pattern.search, names) for pattern in (_VENDOR, _LAUNCH, _WAIT, _MEMORY, _COPY)
+        name_mask(trace.strings, pattern.search, codes) for pattern in (_VENDOR, _LAUNCH, _WAIT, _MEMORY, _COPY)
     )
-    waiting, allocating = rows[(vendor & wait).take(names)], rows[(vendor & memory).take(names)]
+    waiting, allocating = (rows_in_mask(trace, rows, vendor & each) for each in (wait, memory))
     starting = rows[durations.take(rows) >= MIN_LONG_CALL_NS]
     names_of_long = trace.events.name.take(starting)
     others = vendor & ~wait & ~copy
@@ -115,7 +121,7 @@ def blocking_call_groups(trace: Trace) -> BlockingCallGroups:
         allocating = allocating[:0]
     is_launch = launch.take(names_of_long)
     if is_launch.any():
-        median_launch = median(durations.take(rows[(vendor & launch).take(names)]))
+        median_launch = median(durations.take(rows_in_mask(trace, rows, vendor & launch)))
         is_launch &= durations.take(starting) <= SLOW_LAUNCH_RATIO * median_launch
     starting = starting[others.take(names_of_long) & ~is_launch]
     if _recurs(trace, starting):

@@ -37,7 +37,7 @@ from torch_tb_profiler.analyses.schedule.causes import compiling_times
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds, typical_windows
-from torch_tb_profiler.base.arrays import distinct, median, search_sorted
+from torch_tb_profiler.base.arrays import cells_of_rows, distinct, median, search_sorted
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.intervals import (
     NO_INTERVALS,
@@ -51,7 +51,7 @@ from torch_tb_profiler.base.intervals import (
 from torch_tb_profiler.base.markers import is_user_frame
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_launches, device_links
-from torch_tb_profiler.model.communication.events import is_communication_kernel
+from torch_tb_profiler.model.communication.events import computing_kernels
 from torch_tb_profiler.model.kinds import (
     DEVICE_KINDS,
     Kind,
@@ -59,11 +59,12 @@ from torch_tb_profiler.model.kinds import (
     event_intervals,
     event_kinds,
     event_spans,
+    rows_named,
     rows_of_kind,
 )
 from torch_tb_profiler.model.serving.iterations import serving_iterations
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, distinct_codes, name_mask, rows_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, distinct_codes, rows_mask
 from torch_tb_profiler.model.trainer import loading_per_batch
 
 MIN_LAUNCHES = 20
@@ -218,8 +219,7 @@ def _find_blocking_copies(trace: Trace, passes: Intervals) -> Iterator[Finding]:
 
 def _are_gradients(trace: Trace, to_host: Int32) -> bool:
     """Return whether most of these copies to the host, by time, have the size of parameters that come back."""
-    to_device = rows_of_kind(trace, Kind.MEMCPY)
-    to_device = to_device[name_mask(trace.strings, lambda text: "HtoD" in text)[trace.events.name[to_device]]]
+    to_device = rows_named(trace, lambda text: "HtoD" in text, Kind.MEMCPY)
     sizes = trace.arg_int("bytes", to_device[_is_offloaded(trace, to_device)])
     duration = trace.events.duration[to_host]
     are_sent = np.isin(trace.arg_int("bytes", to_host), sizes)
@@ -385,9 +385,7 @@ def _find_unrecorded_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
 
 def find_pageable_copies(trace: Trace) -> Iterator[Finding]:
     """Find copies to the device from memory that isn't pinned, while nothing computes."""
-    copies = rows_of_kind(trace, Kind.MEMCPY)
-    pageable = name_mask(trace.strings, lambda text: "HtoD" in text and "Pageable" in text)
-    copies = copies[pageable[trace.events.name[copies]]]
+    copies = rows_named(trace, lambda text: "HtoD" in text and "Pageable" in text, Kind.MEMCPY)
     for case, rows in _group_by_origin(trace, copies):
         roles = role_intervals(trace)
         others = union(roles["kernel"], roles["communication"], roles["dataloader"])
@@ -398,12 +396,8 @@ def find_pageable_copies(trace: Trace) -> Iterator[Finding]:
 
 def find_pinned_copies(trace: Trace) -> Iterator[Finding]:
     """Find copies to the device from pinned memory on a stream that computes, whose kernels wait for them."""
-    copies = rows_of_kind(trace, Kind.MEMCPY)
-    pinned = name_mask(trace.strings, lambda text: "HtoD" in text and "Pinned" in text)
-    copies = copies[pinned[trace.events.name[copies]]]
-    kernels = rows_of_kind(trace, Kind.KERNEL)
-    computing = distinct_codes(trace.events.thread[kernels[~is_communication_kernel(trace)[kernels]]])
-    copies = copies[np.isin(trace.events.thread[copies], computing)]
+    copies = rows_named(trace, lambda text: "HtoD" in text and "Pinned" in text, Kind.MEMCPY)
+    copies = copies[_are_on_computing_streams(trace, copies)]
     for case, rows in _group_by_origin(trace, copies):
         roles = role_intervals(trace)
         others = union(roles["kernel"], roles["communication"], roles["dataloader"])
@@ -425,12 +419,8 @@ def find_exposed_copies(trace: Trace) -> Iterator[Finding]:
 
     Copies that the host waits for have a rule of their own.
     """
-    copies = rows_of_kind(trace, Kind.MEMCPY)
-    moved = name_mask(trace.strings, lambda text: ("HtoD" in text or "DtoH" in text) and "Pinned" in text)
-    copies = copies[moved[trace.events.name[copies]]]
-    kernels = rows_of_kind(trace, Kind.KERNEL)
-    computing = distinct_codes(trace.events.thread[kernels[~is_communication_kernel(trace)[kernels]]])
-    copies = copies[~np.isin(trace.events.thread[copies], computing)]
+    copies = rows_named(trace, lambda text: ("HtoD" in text or "DtoH" in text) and "Pinned" in text, Kind.MEMCPY)
+    copies = copies[~_are_on_computing_streams(trace, copies)]
     copies = copies[~rows_mask(trace, copying_calls(trace).to_host)[copies]]
     if len(copies):
         roles = role_intervals(trace)
@@ -443,6 +433,15 @@ def find_exposed_copies(trace: Trace) -> Iterator[Finding]:
             value=len(copies),
             event=int(copies[np.argmax(trace.events.duration[copies])]),
         )
+
+
+def _are_on_computing_streams(trace: Trace, copies: Int32) -> Bool:
+    """Return bool[k]: which copies are on a stream with kernels that don't communicate."""
+    if len(copies) == 0:
+        return np.zeros(0, np.bool_)
+    computing = distinct_codes(trace.events.thread.take(computing_kernels(trace)))
+    on_stream: Bool = np.isin(trace.events.thread[copies], computing)
+    return on_stream
 
 
 def _group_by_origin(trace: Trace, copies: Int32) -> Iterator[tuple[str, Int32]]:
@@ -463,9 +462,7 @@ def _is_offloaded(trace: Trace, copies: Int32) -> Bool:
     if not len(updates.starts):
         return np.zeros(len(copies), np.bool_)
     links = device_links(trace)
-    launch = np.full(len(trace), NO_CODE, np.int32)
-    launch[links.rows] = links.launch
-    launch = launch[copies]
+    launch = cells_of_rows(links.rows, links.launch, copies, NO_CODE)
     time = np.where(launch >= 0, trace.events.start[launch], updates.starts[0] - 1)
     last = np.searchsorted(updates.starts, time, "right") - 1
     inside = (last >= 0) & (time < updates.ends[last])

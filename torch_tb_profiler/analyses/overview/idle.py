@@ -13,13 +13,12 @@ from torch_tb_profiler.analyses.schedule.gaps import MAX_QUEUE_GAP_NS, device_ga
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, intersect, merge, subtract, union
-from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_intervals, names_of_kind, rows_of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_intervals, rows_of_kind, step_marks
 from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
-from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace
 
 LONG_STRETCH_NS = 1_000_000
 """A longer idle stretch isn't about the next launch, but about what the host does before it."""
@@ -104,11 +103,7 @@ def _outermost_records(trace: Trace) -> Int32:
     says_nothing = np.zeros(len(trace) + 1, np.bool_)
     says_nothing[-1] = True  # no slice around it
     says_nothing[rows_of_kind(trace, Kind.PYTHON)] = True
-    has_name = name_mask(trace.strings, is_step)
-    for kind in (Kind.ANNOTATION, Kind.CPU_OP):
-        if any(map(is_step, names_of_kind(trace, kind))):
-            marks = rows_of_kind(trace, kind)
-            says_nothing[marks[has_name.take(trace.events.name.take(marks))]] = True
+    says_nothing[step_marks(trace)] = True
     rows = tree.rows[says_nothing.take(tree.parent.take(tree.rows))]
     return rows[~says_nothing.take(rows)]
 

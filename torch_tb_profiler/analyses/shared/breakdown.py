@@ -12,7 +12,11 @@ from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, covered_ti
 from torch_tb_profiler.base.markers import is_data_loading
 from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
-from torch_tb_profiler.model.communication.events import host_communication_calls, is_communication_kernel
+from torch_tb_profiler.model.communication.events import (
+    communication_kernels,
+    computing_kernels,
+    host_communication_calls,
+)
 from torch_tb_profiler.model.kinds import (
     DEVICE_KINDS,
     Kind,
@@ -98,17 +102,16 @@ def role_intervals(trace: Trace) -> dict[str, Intervals]:
 
     Copies have none where kernels are missing: whether a kernel ran at the same time is unknown.
     """
-    kernels, kernels_missing = rows_of_kind(trace, Kind.KERNEL), missing_kernels_reason(trace) is not None
-    communicates = is_communication_kernel(trace)[kernels]
+    kernels_missing = missing_kernels_reason(trace) is not None
     host = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
     loading = rows_named(trace, is_data_loading, Kind.CPU_OP, Kind.ANNOTATION)
     outside = rows_mask(trace, np.concatenate([loading, step_marks(trace), host_communication_calls(trace)]))
     return {
-        "kernel": event_intervals(trace, kernels[~communicates]),
+        "kernel": event_intervals(trace, computing_kernels(trace)),
         "memcpy": NO_INTERVALS if kernels_missing else event_intervals(trace, rows_of_kind(trace, Kind.MEMCPY)),
         "memset": NO_INTERVALS if kernels_missing else event_intervals(trace, rows_of_kind(trace, Kind.MEMSET)),
         "communication": event_intervals(
-            trace, np.concatenate([kernels[communicates], host_communication_calls(trace)])
+            trace, np.concatenate([communication_kernels(trace), host_communication_calls(trace)])
         ),
         "runtime": event_intervals(trace, rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)),
         "dataloader": event_intervals(trace, np.concatenate([loading, trainer_loading(trace)])),

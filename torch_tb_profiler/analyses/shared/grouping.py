@@ -204,10 +204,8 @@ def launch_times(trace: Trace, rows: Int32) -> Int64:
     """Return int64[k]: when device work was launched, or its start where no launch is recorded."""
     if len(rows) == 0:
         return np.empty(0, np.int64)
-    launch = np.full(len(trace), NO_CODE, np.int32)
     links = device_links(trace)
-    launch[links.rows] = links.launch
-    mine = launch.take(rows)
+    mine = cells_of_rows(links.rows, links.launch, rows, NO_CODE)
     return trace.events.start.take(np.where(mine >= 0, mine, rows))
 
 

@@ -115,6 +115,23 @@ def is_communication_kernel(trace: Trace) -> Bool:
     return communicates
 
 
+def computing_kernels(trace: Trace) -> Int32:
+    """Return the rows of the kernels that don't communicate, in file order."""
+    return _split_kernels(trace)[0]
+
+
+def communication_kernels(trace: Trace) -> Int32:
+    """Return the rows of the kernels that communicate, in file order."""
+    return _split_kernels(trace)[1]
+
+
+@derived
+def _split_kernels(trace: Trace) -> tuple[Int32, Int32]:
+    kernels = rows_of_kind(trace, Kind.KERNEL)
+    communicates = is_communication_kernel(trace).take(kernels)
+    return kernels[~communicates], kernels[communicates]
+
+
 @derived
 def is_communication_call(trace: Trace) -> Bool:
     """Return bool[n]: host operators and annotations that are communication operations."""

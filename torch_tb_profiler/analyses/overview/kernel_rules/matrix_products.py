@@ -30,7 +30,6 @@ from torch_tb_profiler.model.kernels.short_names import (
     gpu_architecture,
     number_type,
     product_type,
-    short_kernel_names,
 )
 from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, TC_YES, are_eligible, uses_tensor_cores
 from torch_tb_profiler.model.kinds import Kind, event_kinds
@@ -155,7 +154,6 @@ def find_slow_products(trace: Trace) -> Iterator[Finding]:
         if len(mine) == 0:
             continue
         longest = int(mine[np.argmax(trace.events.duration[mine])])
-        name = trace.strings[trace.events.name[longest]]
         yield Finding(
             "slow_products",
             times_after_share(trace, mine, share[which]),
@@ -163,7 +161,7 @@ def find_slow_products(trace: Trace) -> Iterator[Finding]:
             mine,
             on_device=True,
             case=case,
-            subject=short_kernel_names(trace).get(name, name),
+            subject=trace.strings[trace.events.name[longest]],
             place=recorded_shapes(
                 trace, int(operator_work(trace).owners.calls[owning_calls(trace, mine[mine == longest])[0]])
             ),
