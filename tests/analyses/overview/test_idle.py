@@ -125,6 +125,6 @@ def test_of_a_gap_only_the_part_in_the_operator_counts_as_time_in_it() -> None:
 def test_a_stretch_is_named_after_the_shortest_slice_that_covers_half_of_it(
     end: int, slices: list[str], found: list[str]
 ) -> None:
-    trace = draw("\n".join(f"host cpu_op {each}" for each in slices))
+    trace = draw("\n".join(f"host cpu_op {each}" for each in ["start 0 0", *slices]))
     stretch = Intervals(np.array([0]), np.array([end]))
     assert [each.name for each in dominant_frames(trace, stretch)] == found
