@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import random
+import re
 import string
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from torch_tb_profiler.model.kernels.short_names import MAX_SHORT_NAME_LENGTH, number_type, short_name, short_names
+from torch_tb_profiler.model.kernels.short_names import (
+    _FLOATS,
+    _INTEGERS,
+    _TYPES,
+    MAX_SHORT_NAME_LENGTH,
+    number_type,
+    short_name,
+    short_names,
+)
 
 NATIVE = "void at::native::"
 BINARY = "at::native::AUnaryFunctor<c10::BFloat16, c10::BFloat16, c10::BFloat16, at::native::binary_internal"
@@ -129,3 +140,11 @@ def test_short_names_do_not_depend_on_the_order() -> None:
 )
 def test_integers_count_and_index_beside_other_types(arguments: str, kind: str) -> None:
     assert number_type(arguments) == kind
+
+
+@pytest.mark.parametrize(("expression", "kinds"), [(_FLOATS, 9), (_INTEGERS, 5)])
+@given(st.data())
+def test_every_spelling_of_a_type_is_known(expression: re.Pattern[str], kinds: int, data: st.DataObject) -> None:
+    found = expression.search(data.draw(st.from_regex(expression.pattern)))
+    assert found and found[0] in _TYPES
+    assert len({kind for spelling, kind in _TYPES.items() if expression.fullmatch(spelling)}) == kinds

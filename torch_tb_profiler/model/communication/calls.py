@@ -24,7 +24,7 @@ from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.calltree import CallTree, build_call_tree, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.events import (
-    BACKEND_PREFIX,
+    backend_of_call,
     collective_from_name,
     is_communication_call,
     is_communication_kernel,
@@ -119,9 +119,7 @@ def _find_chains(trace: Trace, tree: CallTree) -> _Chains:
         outermost[by_row[rows[which]][::-1]] = rows[which][::-1]  # the last write wins: outer before inner
         return outermost
 
-    is_backend_call = name_mask(
-        trace.strings, lambda text: BACKEND_PREFIX.match(text) and collective_from_name(text)
-    )
+    is_backend_call = name_mask(trace.strings, lambda text: backend_of_call(text) and collective_from_name(text))
     codes, names = trace.arg_codes("Collective name", rows)
     moves_data = name_mask(names, collective_from_name)
     named = outermost_of(is_backend_call[trace.events.name[rows]])

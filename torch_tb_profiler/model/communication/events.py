@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.base.memo import derived, stored
-from torch_tb_profiler.base.patterns import AnyCase, lazy_regex
+from torch_tb_profiler.base.patterns import AnyCase, fold_case, lazy_regex
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.kinds import (
@@ -22,8 +20,8 @@ from torch_tb_profiler.model.kinds import (
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes, name_mask, rows_mask
 from torch_tb_profiler.model.vendors import ascend, gaudi
 
-BACKEND_PREFIX = lazy_regex(r"^(nccl|rccl|gloo|mpi|ucc|hccl|xccl|oneccl|ccl|fake|threaded):", re.IGNORECASE)
-"""Prefix of the names that a back end gives its own calls."""
+_BACKENDS = frozenset(("nccl", "rccl", "gloo", "mpi", "ucc", "hccl", "xccl", "oneccl", "ccl", "fake", "threaded"))
+"""Back ends of c10d: the names of their own calls begin with them."""
 
 DEVICE_BACKENDS = frozenset(("nccl", "rccl", "hccl", "xccl", "oneccl", "ccl"))
 """Back ends whose operations run on the device: their host calls only launch."""
@@ -42,15 +40,8 @@ _KERNEL_NAME = AnyCase(
     ("to_all", r"all_?to_all_?v?_kernel"),
 )
 # Host operations: c10d records them as `nccl:all_reduce`, `gloo:broadcast`, `c10d::allreduce_`, ...
-_HOST_NAME = lazy_regex(
-    r"^(?:nccl|rccl|gloo|mpi|ucc|hccl|xccl|oneccl|ccl|fake|threaded):|^record_param_comms|^c10d::|^oneccl_",
-    re.IGNORECASE,
-)
-_HOST_BACKEND = lazy_regex(rf"(?!(?:{'|'.join(sorted(DEVICE_BACKENDS))}):){BACKEND_PREFIX.pattern}", re.IGNORECASE)
-_MOVES_NO_DATA = lazy_regex(r"(?:^|:)(?:init|wait|barrier_wait)$", re.IGNORECASE)
-
-_DECORATION = lazy_regex(r"^[a-z0-9]+::?|[_\s]|oop", re.IGNORECASE)
-"""Parts of a name that do not matter: the library's prefix, underscores, spaces, and "oop" (out of place)."""
+_HOST_BEGINNINGS = ("record_param_comms", "c10d::", "oneccl_")
+_MOVE_NO_DATA = frozenset(("init", "wait", "barrier_wait"))
 
 # Start of a name without decoration, in lower case -> collective; the first that matches.
 _COLLECTIVES = {
@@ -72,11 +63,9 @@ _COLLECTIVES = {
     "irecv": "recv",
     "coalesced": "coalesced",
 }
-_COLLECTIVE_BEGIN = lazy_regex("|".join(_COLLECTIVES))
 _COLLECTIVE_IN_KERNEL = lazy_regex(
     r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|send_?recv|broadcast|cross_device_reduce|"
-    r"multimem_all|lamport|quick_?reduce|reduce",
-    re.IGNORECASE,
+    r"multimem_all|lamport|quick_?reduce|reduce"
 )
 _CUSTOM_REDUCTIONS = ("crossdevicereduce", "multimemall", "lamport", "quickreduce")
 _LIBRARIES = ("rccl", "oneccl", "hccl", "ucc", "nccl", "msccl", "nvshmem")
@@ -84,14 +73,33 @@ _LIBRARIES = ("rccl", "oneccl", "hccl", "ucc", "nccl", "msccl", "nvshmem")
 
 def collective_from_name(name: str) -> str | None:
     """Return all_reduce, all_gather, ... for the name of an operator, annotation or metadata; None for others."""
-    begin = _COLLECTIVE_BEGIN.match(_DECORATION.sub("", name).lower())
-    return _COLLECTIVES[begin[0]] if begin else None
+    plain = _remove_decoration(name.lower())
+    return next((collective for begin, collective in _COLLECTIVES.items() if plain.startswith(begin)), None)
+
+
+def _remove_decoration(name: str) -> str:
+    """Return a name without its library's prefix, underscores, spaces, and "oop" (out of place)."""
+    prefix, colon, rest = name.partition(":")
+    if colon and prefix.isalnum():
+        name = rest.removeprefix(":")
+    return "".join(name.replace("oop", "").replace("_", "").split())
+
+
+def backend_of_call(name: str) -> str | None:
+    """Return the back end that a name of its own calls begins with (`nccl:all_reduce`), None for others."""
+    prefix, colon, _ = name.partition(":")
+    backend = prefix.lower()
+    return backend if colon and backend in _BACKENDS else None
+
+
+def _is_host_operation(name: str) -> bool:
+    return backend_of_call(name) is not None or name.lower().startswith(_HOST_BEGINNINGS)
 
 
 def collective_from_kernel(name: str) -> str:
     """Return the collective that a kernel's name contains, or is (Gaudi's `Send`), else "unknown"."""
-    match = _COLLECTIVE_IN_KERNEL.search(name)
-    plain = match[0].replace("_", "").lower() if match else name
+    match = _COLLECTIVE_IN_KERNEL.search(fold_case(name))
+    plain = match[0].replace("_", "") if match else name
     if plain in _CUSTOM_REDUCTIONS:
         return "all_reduce"
     return "send_recv" if plain == "sendrecv" else collective_from_name(plain) or "unknown"
@@ -136,7 +144,7 @@ def _split_kernels(trace: Trace) -> tuple[Int32, Int32]:
 def is_communication_call(trace: Trace) -> Bool:
     """Return bool[n]: host operators and annotations that are communication operations."""
     kinds = Kind.CPU_OP, Kind.ANNOTATION
-    communicates = rows_mask(trace, rows_named(trace, _HOST_NAME.search, *kinds))
+    communicates = rows_mask(trace, rows_named(trace, _is_host_operation, *kinds))
     communicates[_find_slices_with_metadata(trace, *kinds)] = True
     return communicates
 
@@ -173,7 +181,8 @@ def host_communication_calls(trace: Trace) -> Int32:
 def _in_host_backend(trace: Trace, calls: Int32) -> Bool:
     """Return bool[k]: calls that are, contain, or lie in a host back end's own call (`gloo:all_reduce`)."""
     start, end, thread = trace.events.start, event_ends(trace), trace.events.thread
-    is_backend = name_mask(trace.strings, _HOST_BACKEND.search, trace.events.name[calls])
+    on_host = _BACKENDS - DEVICE_BACKENDS
+    is_backend = name_mask(trace.strings, lambda name: backend_of_call(name) in on_host, trace.events.name[calls])
     backend_calls = calls[is_backend[trace.events.name[calls]]]
     overlaps = np.zeros(len(calls), np.bool_)
     for code in distinct_codes(thread[backend_calls]):
@@ -191,7 +200,10 @@ def _find_slices_with_metadata(trace: Trace, *wanted: Kind) -> Int32:
     column = trace.args.get("Collective name")
     if column is None or column.kind != "text" or not column.dictionary:
         return np.empty(0, np.int32)
-    moves_data = np.array([bool(text) and not _MOVES_NO_DATA.search(text) for text in column.dictionary], np.bool_)
+    moves_data = np.array(
+        [bool(text) and text.lower().rpartition(":")[2] not in _MOVE_NO_DATA for text in column.dictionary],
+        np.bool_,
+    )
     rows = column.rows[moves_data[column.values]]
     is_slice_of_kind: Bool = np.isin(event_kinds(trace)[rows], wanted) & slice_mask(trace)[rows]
     found: Int32 = rows[is_slice_of_kind]

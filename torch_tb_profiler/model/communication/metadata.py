@@ -16,8 +16,8 @@ from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.model.communication.calls import CollectiveCalls
 from torch_tb_profiler.model.communication.events import (
     ALL_TO_ALL,
-    BACKEND_PREFIX,
     backend_from_kernel,
+    backend_of_call,
     collective_from_kernel,
     collective_from_name,
 )
@@ -74,13 +74,12 @@ def _find_collective(metadata: str | None, annotation: str | None, call: str | N
 
 def _find_backend(trace: Trace, annotation: str | None, kernel: str | None, default: str | None) -> str | None:
     """Return the library of an operation; `default` is that of the job."""
-    match = BACKEND_PREFIX.match(annotation or "")
     library = backend_from_kernel(kernel) if kernel else default
     if library == "custom" and device_kind(trace) in ("HPU", "NPU"):
         library = "hccl"  # the name of both Habana's library and Huawei's
     if library in ("nccl", "rccl") and default in ("nccl", "rccl"):
         library = default  # RCCL keeps NCCL's names
-    return match[1].lower() if match else library
+    return backend_of_call(annotation or "") or library
 
 
 class MessageSizes(msgspec.Struct, frozen=True):

@@ -178,7 +178,7 @@ _MOVES = lazy_regex(
 @lru_cache(maxsize=65536)
 def family_of_name(name: str) -> str:
     """Return the family of a kernel, by its name alone: by a part of it, or as of the operator that it equals."""
-    if fused := _TRITON.match(name):
+    if name.startswith("triton_") and (fused := _TRITON.match(name)):
         return _classify_inductor_kernel(fused[1], fused[2])
     parts = parse_identifiers(name)
     text = parts.path

@@ -15,7 +15,6 @@ from torch_tb_profiler.base.patterns import lazy_regex
 MAX_NAME_LENGTH = 4096
 """Characters of a name that are parsed; the parameters behind add nothing."""
 
-_CPLUSPLUS = lazy_regex(r"::|<|\(|^void ")
 _RETURN = lazy_regex(r"^(?:void|bool|__global__|static|inline|std::enable_if<.*?>::type)\s+")
 _ANONYMOUS = "(anonymous namespace)::"
 _BRACKETS = lazy_regex(r"[<>(]")
@@ -44,7 +43,7 @@ def parse_identifiers(name: str) -> KernelIdentifiers:
     text = name[:MAX_NAME_LENGTH].strip()
     if text.startswith("_Z"):
         return _parse_mangled(text)
-    if not _CPLUSPLUS.search(text):
+    if not ("::" in text or "<" in text or "(" in text or text.startswith("void ")):
         return KernelIdentifiers(text, "")
     return _parse_demangled(text)
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived, stored
-from torch_tb_profiler.base.patterns import fold_case, lazy_regex
+from torch_tb_profiler.base.patterns import AnyCase, fold_case, lazy_regex
 from torch_tb_profiler.model.kernels.families import family_of_name
 from torch_tb_profiler.model.kernels.identifiers import KernelIdentifiers, parse_identifiers
 from torch_tb_profiler.model.kinds import Kind, event_kinds, names_of_kind
@@ -36,48 +36,58 @@ _SHAPING = frozenset(
     "_unsafe_view unsafe_view view transpose permute slice split unsqueeze squeeze expand".split()
 )
 _VECTOR = lazy_regex(r"vectorized_\w*elementwise_kernel")
-_ROLE = lazy_regex(r"(fprop|fwd|forward)|(dgrad|bwd_?data|bwd(?!_weight))|(wgrad|wrw|bwd_weight)", re.IGNORECASE)
+_ROLE = lazy_regex(r"(fprop|fwd|forward)|(dgrad|bwd_?data|bwd(?!_weight))|(wgrad|wrw|bwd_weight)")
 _CLUTTER = lazy_regex(r"_?(?:cuda_)?kernel(?=$|_)|Kernel(?=$|_|[A-Z0-9])|^cunn_")
 _TOKENS = lazy_regex(r"[A-Za-z0-9]+")
-_DETAIL = lazy_regex(r"(?!c10$|\d+ul?$)(?=.*[a-z])(?=.*\d).{2,12}", re.IGNORECASE)
-_PRODUCT = lazy_regex(r"gemm|cudnn|conv|igemm|xmma|prop|[dw]grad_|nvjet|^bmm_|matmul", re.IGNORECASE)
-_GENERIC = lazy_regex(r"[Kk]ernel\d*|kentry|trampoline_kernel|device_kernel|globalKernel")
+_UNSIGNED = lazy_regex(r"\d+ul?")
+_PRODUCT = AnyCase("gemm cudnn conv xmma prop dgrad_ wgrad_ nvjet matmul", ("bmm_", r"^bmm_"))
+_GENERIC = frozenset(("Kernel", "kernel", "kentry", "trampoline_kernel", "device_kernel", "globalKernel"))
 _MANGLED_WORD = lazy_regex(r"\d+([A-Z][A-Za-z0-9]{4,}?)I")
 
-# Number types in order of precedence, then what names say about tiles, layouts, and functors.
-_TYPES = (
-    ("bf16", r"bfloat16|bf16"),
-    ("fp16", r"c10::half|__half|half_t|(?<![a-z])fp?16(?!\d)|(?<![a-z])half(?![a-z])"),
-    ("fp8", r"float8|fp8|e4m3|e5m2"),
-    ("fp4", r"fp4|e2m1"),
-    ("tf32", r"tf32|tfloat32"),
-    ("complex64", r"complex<float>"),
-    ("complex128", r"complex<double>"),
-    ("fp64", r"(?<![a-z_])double(?![a-z_])|(?<![a-z])fp?64(?!\d)"),
-    ("fp32", r"(?<![a-z_])float(?![a-z_])|(?<![a-z])fp?32(?!\d)"),
-    ("int64", r"(?<![a-z_ ])(?:long|int64_t)(?![a-z_])"),
-    ("int8", r"signed char|int8_t"),
-    ("uint8", r"unsigned char|uint8_t"),
-    ("bool", r"(?<![a-z_])bool(?![a-z_])"),
-    ("int32", r"(?<![a-z_])(?:int|int32_t)(?![a-z_])"),
+# What names say about number types, tiles, layouts, and functors, in lower case.
+_FLOATS = lazy_regex(
+    r"bfloat16|bf16|c10::half|__half|half_t|(?<![a-z])(?:fp?(?:16|32|64)(?!\d)|half(?![a-z]))|float8|fp8|e4m3|e5m2|"
+    r"fp4|e2m1|tf32|tfloat32|complex<(?:float|double)>|(?<![a-z_])(?:float|double)(?![a-z_])"
 )
-_ANY_TYPE = lazy_regex("|".join(f"(?P<t{i}>{pattern})" for i, (_, pattern) in enumerate(_TYPES)))
+_INTEGERS = lazy_regex(
+    r"(?<![a-z_ ])(?:long|int64_t)(?![a-z_])|(?:un)?signed char|u?int8_t|(?<![a-z_])(?:bool|int)(?![a-z_])"
+)
+_TYPES = {
+    spelling: kind
+    for kind, spellings in (
+        ("bf16", ("bfloat16", "bf16")),
+        ("fp16", ("c10::half", "__half", "half_t", "half", "fp16", "f16")),
+        ("fp8", ("float8", "fp8", "e4m3", "e5m2")),
+        ("fp4", ("fp4", "e2m1")),
+        ("tf32", ("tf32", "tfloat32")),
+        ("complex64", ("complex<float>",)),
+        ("complex128", ("complex<double>",)),
+        ("fp64", ("double", "fp64", "f64")),
+        ("fp32", ("float", "fp32", "f32")),
+        ("int64", ("long", "int64_t")),
+        ("int8", ("signed char", "int8_t")),
+        ("uint8", ("unsigned char", "uint8_t")),
+        ("bool", ("bool",)),
+        ("int32", ("int",)),
+    )
+    for spelling in spellings
+}
+"""Each spelling of a number type -> the type."""
 _FIRST_TENSOR = lazy_regex(r"cublasGem\w*Tensor\w*<([\w:]+)( const)?>")
 _PARAMETERS = lazy_regex(r"(?<=\w)\([^()]*\)(?=::)")
-_INTEGERS = ("int64", "int8", "uint8", "bool", "int32")
 _TENSILE = {"BB": "bf16", "HH": "fp16", "SB": "fp32", "SS": "fp32", "F8": "fp8", "I8": "int8", "DB": "fp64"}
 _TILE = lazy_regex(r"(?:^|_|MT|bt|tilesize|[^a-zA-Z0-9x])(\d+x\d+(?:x\d+)?)")
-_LAYOUT = lazy_regex(r"_([nt]{2,3})(?=[_ ,]|$)", re.IGNORECASE)
-_ARCHITECTURE = lazy_regex(
-    r"(?:cutlass_|sm_?)(\d{2,3})|(volta|turing|ampere|hopper|maxwell|pascal)", re.IGNORECASE
-)
+_LAYOUT = lazy_regex(r"_([nt]{2,3})(?=[_ ,]|$)")
+_ARCHITECTURE = lazy_regex(r"(?:cutlass_|sm_?)(\d{2,3})|(volta|turing|ampere|hopper|maxwell|pascal)")
 _BLAS_TYPE = lazy_regex(r"_(?:s(?:gemm|cudnn)|(d)\d*gemm)")  # d884 is an instruction of Tensor Cores
 _ALIGNMENT = lazy_regex(r"align\d+")
 
+# Words begin at their boundary: else each letter of a mangled name of thousands would be tried as the first.
 _FUNCTORS = lazy_regex(
-    r"direct_(copy)_kernel|std::(plus|minus|multiplies|divides)\b|at::native::([A-Z][a-z]+)<|(\w+?)CUDAKernelImpl|"
-    r"(\w+?)_(?:backward_)?(?:cuda_)?kernel(?:_cuda|_impl)?(?=[<(:])|CUDAFunctor(?:OnSelf)?_(\w+)|"
-    r"launch_(\w+?)(?:_scalar)?\(|(\w+?)(?:Scalar)?Functor\b|(\w+)_functor\b|(\w+)Ops\b|(\w+)_cuda_out|(\w+)_out\b"
+    r"direct_(copy)_kernel|std::(plus|minus|multiplies|divides)\b|at::native::([A-Z][a-z]+)<|"
+    r"\b(\w+?)CUDAKernelImpl|\b(\w+?)_(?:backward_)?(?:cuda_)?kernel(?:_cuda|_impl)?(?=[<(:])|"
+    r"CUDAFunctor(?:OnSelf)?_(\w+)|launch_(\w+?)(?:_scalar)?\(|\b(\w+?)(?:Scalar)?Functor\b|\b(\w+)_functor\b|"
+    r"\b(\w+)Ops\b|\b(\w+)_cuda_out|\b(\w+)_out\b"
 )
 _WRAPPERS = frozenset(
     """AUnary BUnary Binary Unary gpu gpu_index BinaryOpListAlpha BinaryOpScalar BinaryOpScalarList UnaryOp
@@ -165,9 +175,17 @@ def _find_details(names: list[str]) -> list[str]:
             counts[token] += 1
     details = []
     for tokens_of_name in tokens:
-        unique = [token for token in tokens_of_name if counts[token] == 1 and _DETAIL.fullmatch(token)]
-        details.append(unique[0] if unique else "")
+        unique = (token for token in tokens_of_name if counts[token] == 1 and _is_detail(token))
+        details.append(next(unique, ""))
     return details
+
+
+def _is_detail(token: str) -> bool:
+    """Return whether a token has letters and digits (`32x3`) but isn't a number, nor in every name."""
+    if not 2 <= len(token) <= 12 or token.isalpha() or token.isdigit():
+        return False
+    folded = token.lower()
+    return folded != "c10" and _UNSIGNED.fullmatch(folded) is None
 
 
 def short_name(name: str) -> str:
@@ -179,9 +197,9 @@ def short_name(name: str) -> str:
 def _short(name: str) -> str:
     if match := _NCCL.match(name):
         return f"NCCL {match[1].replace('_', ' ')}"
-    if match := _TRITON.match(name):
+    if name.startswith("triton_") and (match := _TRITON.match(name)):
         return _triton_name(match[1], match[2])
-    if match := _CUDNN_ATTENTION.match(name):
+    if name.startswith("cudnn_generated") and (match := _CUDNN_ATTENTION.match(name)):
         direction = "forward" if match[2] == "fprop" else "backward"
         return f"flash attention {direction} {match[3]}, cuDNN {match[1]}"
     parts, family = parse_identifiers(name), family_of_name(name)
@@ -210,7 +228,7 @@ def _product_name(name: str, parts: KernelIdentifiers, family: str) -> str:
     if not size or not _PRODUCT.search(text):
         return ""
     library = next((label for key, label in _LIBRARIES if key in text), "")
-    role = _ROLE.search(text)
+    role = _ROLE.search(fold_case(text))
     direction = ("forward", "dgrad", "wgrad")[int(role.lastindex or 1) - 1] if role else ""
     operation = f"conv {direction}".strip() if family == "convolution" else "GEMM"
     kind = product_type(text)
@@ -251,7 +269,10 @@ def _functor_based_name(parts: KernelIdentifiers) -> str:
 def _function_based_name(parts: KernelIdentifiers) -> str:
     """Return the function's name, with the first type of its arguments."""
     function = parts.function
-    if _GENERIC.fullmatch(function):  # the first argument or the namespace is more specific
+    if function in _GENERIC or function.rstrip("0123456789") in (
+        "Kernel",
+        "kernel",
+    ):  # the first argument or the namespace is more specific
         word = _MANGLED_WORD.search(parts.arguments)
         inner = parse_identifiers(parts.arguments).function if "::" in parts.arguments else ""
         function = word[1] if word else inner or parts.path.rpartition("::")[0].rpartition("::")[2] or function
@@ -273,16 +294,19 @@ def number_type(text: str) -> str:
     mostly count or index. Parameters of a function around a lambda are settings, such as a momentum in double. Of
     products of cuBLAS it is that of the operands: `gemmSN_NN_kernel<float, ...>` adds up halves in float.
     """
-    if (operand := _FIRST_TENSOR.search(text)) and operand[2]:
+    if "cublasGem" in text and (operand := _FIRST_TENSOR.search(text)) and operand[2]:
         text = operand[1]
-    text = _PARAMETERS.sub("", text)
-    if opaque := _OPAQUE.search(text):
+    if ")::" in text:
+        text = _PARAMETERS.sub("", text)
+    if "OpaqueType<" in text and (opaque := _OPAQUE.search(text)):
         return f"{opaque[1]}-byte"
-    found = [_TYPES[int(str(match.lastgroup)[1:])][0] for match in _ANY_TYPE.finditer(fold_case(text))]
-    computed = next((kind for kind in found if kind not in _INTEGERS), "")
-    if computed in ("", "fp32") and ("tf32" in text if computed else "s1688" in text):
+    folded = fold_case(text)
+    computed = _FLOATS.search(folded)
+    kind = _TYPES[computed[0]] if computed else ""
+    if kind in ("", "fp32") and ("tf32" in text if kind else "s1688" in text):
         return "tf32"  # s1688 is the instruction that takes FP32 operands on Tensor Cores
-    return computed or next(iter(found), "")
+    counts = None if computed else _INTEGERS.search(folded)
+    return _TYPES[counts[0]] if counts else kind
 
 
 def tensile_type(name: str) -> str:
@@ -300,14 +324,14 @@ def tile_shape(text: str) -> str:
 
 def operand_layout(text: str) -> str:
     """Return which operands are transposed (`nn`, `tn`, ...), or ""."""
-    match = _LAYOUT.search(text)
-    return match[1].lower() if match else ""
+    match = _LAYOUT.search(fold_case(text))
+    return match[1] if match else ""
 
 
 def gpu_architecture(text: str) -> str:
     """Return the architecture that a kernel was compiled for (`sm80`, `volta`), or ""."""
-    match = _ARCHITECTURE.search(text)
-    return "" if not match else f"sm{match[1]}" if match[1] else match[2].lower()
+    match = _ARCHITECTURE.search(fold_case(text))
+    return "" if not match else f"sm{match[1]}" if match[1] else match[2]
 
 
 def alignment(text: str) -> str:
