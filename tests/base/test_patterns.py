@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import torch_tb_profiler
-from torch_tb_profiler.base.patterns import AnyCase, _LazyRegex, fold_case, lazy_regex
+from torch_tb_profiler.base.patterns import AnyCase, Words, _LazyRegex, fold_case, lazy_regex
 
 
 def test_an_expression_is_compiled_with_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,21 +34,6 @@ def test_an_expression_behaves_like_a_compiled_one() -> None:
     assert pickle.loads(pickle.dumps(lazy)).findall(b"ab ac") == compiled.findall(b"ab ac") == [b"b", b"c"]
 
 
-def test_every_expression_of_the_package_is_a_valid_one() -> None:
-    root = Path(torch_tb_profiler.__file__).parent
-    for path in root.rglob("*.py"):
-        if " lazy_regex(" in path.read_text(encoding="utf-8"):
-            importlib.import_module(".".join(path.relative_to(root.parent).with_suffix("").parts))
-    gc.unfreeze()  # modules are kept from the collector while tests run
-    # Not isinstance: that asks objects of other packages for their class, and some warn.
-    expressions = [each for each in gc.get_objects() if type(each) is _LazyRegex]
-    gc.freeze()
-    assert len(expressions) > 200
-    for expression in expressions:
-        pattern, flags = expression._source
-        re.compile(pattern, flags)
-
-
 @pytest.mark.parametrize(
     "text", ["a_Softmax2", "SOFTMAX", "soft max", "\u017foftmax", "SOFTMA\u212a", "\u0130", ""]
 )
@@ -58,36 +43,49 @@ def test_a_pattern_finds_in_folded_texts_what_it_finds_ignoring_case(text: str) 
         assert folded == [match.lastgroup for match in re.finditer(pattern, text, re.IGNORECASE)]
 
 
-RULES = (
-    "model.kernels.families",
-    "model.kernels.tensor_cores",
-    "model.serving.kernels",
-    "model.communication.events",
-)
+ROOT = Path(torch_tb_profiler.__file__).parent
 KERNELS = Path(__file__).parent.parent / "model" / "kernels" / "kernel_names.tsv"
 
 
-@cache
-def rules() -> list[AnyCase]:
-    for module in RULES:
-        importlib.import_module(f"torch_tb_profiler.{module}")
-    gc.unfreeze()
-    found = [each for each in gc.get_objects() if type(each) is AnyCase]
+def objects_of_modules_with(text: str, *types: type) -> list[Any]:
+    """Return the objects of these types, once the modules with a text are imported."""
+    for path in ROOT.rglob("*.py"):
+        if text in path.read_text(encoding="utf-8"):
+            importlib.import_module(".".join(path.relative_to(ROOT.parent).with_suffix("").parts))
+    gc.unfreeze()  # modules are kept from the collector while tests run
+    # Not isinstance: that asks objects of other packages for their class, and some warn.
+    found = [each for each in gc.get_objects() if type(each) in types]
     gc.freeze()
-    assert len(found) > 25
     return found
 
 
-def whole(rule: AnyCase) -> re.Pattern[str]:
-    """Return one expression for a rule, which no word is asked before."""
+def test_every_expression_of_the_package_is_a_valid_one() -> None:
+    expressions = objects_of_modules_with(" lazy_regex(", _LazyRegex)
+    assert len(expressions) > 200
+    for expression in expressions:
+        pattern, flags = expression._source
+        re.compile(pattern, flags)
+
+
+@cache
+def rules() -> list[Words]:
+    """Return the rules of the package that look for words."""
+    found = objects_of_modules_with("base.patterns import", Words, AnyCase)
+    assert len(found) > 50
+    return found
+
+
+def whole(rule: Words) -> re.Pattern[str]:
+    """Return one expression for a rule, before which no word is asked for."""
     patterns = [pattern.pattern for _, pattern in rule._patterns]
-    return re.compile("|".join([*map(re.escape, rule._words), *patterns]), re.IGNORECASE)
+    flags = re.IGNORECASE if type(rule) is AnyCase else 0
+    return re.compile("|".join([*map(re.escape, rule._words), *patterns]), flags)
 
 
 def test_words_and_patterns_for_any_case_have_no_upper_case_of_their_own() -> None:
     for rule in rules():
-        for plain in (*rule._words, *(word + re.sub(r"\\.", "", each.pattern) for word, each in rule._patterns)):
-            assert plain == plain.lower()
+        plain = (*rule._words, *(word + re.sub(r"\\.", "", each.pattern) for word, each in rule._patterns))
+        assert type(rule) is Words or all(each == each.lower() for each in plain)
 
 
 def always_has(word: str, parsed: Any) -> bool:
@@ -118,7 +116,11 @@ def test_rules_answer_of_names_what_one_expression_without_words_answers() -> No
     for rule in rules():
         expression = whole(rule)
         parts = [*rule._words, *(word for word, _ in rule._patterns)]
-        for text in (*names, *(f"{names[i % len(names)]}_{part.upper()}2" for i, part in enumerate(parts))):
+        near = [f"{names[i % len(names)]}_{part.upper()}2" for i, part in enumerate(parts)]
+        calls = [
+            form.format(part) for part in parts for form in ("{}", "cuda{}", "hip{}Async", "{}12): wait", "a {}b")
+        ]
+        for text in (*names, *near, *calls):
             assert rule.search(text) == (expression.search(text) is not None), (text, expression.pattern)
             found += rule.search(text)
-    assert found > 500
+    assert found > 1000

@@ -37,10 +37,10 @@ class _LazyRegex:
         return lazy_regex, self._source
 
 
-class AnyCase:
-    """Finds words and patterns in texts whatever their case; all are written in lower case.
+class Words:
+    """Finds words and patterns in texts.
 
-    AnyCase("softmax layernorm layer_norm", ("gemm", r"(?<!fb)gemm"))
+    Words("softmax layernorm layer_norm", ("gemm", r"(?<!fb)gemm"))
 
     Most rules about names are words, and most names have none of a rule's: looking for them takes less time than
     compiling an expression. A pattern is only searched for in texts with the word that stands before it, which is
@@ -53,11 +53,21 @@ class AnyCase:
 
     def search(self, text: str) -> bool:
         """Return whether a word or pattern occurs in a text."""
-        folded = fold_case(text)
         for word in self._words:
-            if word in folded:
+            if word in text:
                 return True
-        return any(word in folded and pattern.search(folded) for word, pattern in self._patterns)
+        for word, pattern in self._patterns:
+            if word in text and pattern.search(text):
+                return True
+        return False
+
+
+class AnyCase(Words):
+    """Finds words and patterns, all written in lower case, in texts whatever their case."""
+
+    def search(self, text: str) -> bool:
+        """Return whether a word or pattern occurs in a text."""
+        return super().search(fold_case(text))
 
 
 _FOLDED = str.maketrans("\u0130\u0131\u017f\u212a", "iisk")

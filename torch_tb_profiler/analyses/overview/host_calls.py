@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.arrays import cells_of_rows, distinct, median, search_sorted
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.base.patterns import Words, lazy_regex
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import (
@@ -30,16 +28,19 @@ MIN_LONG_CALL_NS = 1_000_000
 SLOW_LAUNCH_RATIO = 20
 """A launch this many times slower than the median launch does more than submit work."""
 
-_VENDOR = lazy_regex(r"^(?:cu|hip)[A-Z]|^(?:cuda|hip)[A-Z]")
-_LAUNCH = lazy_regex(r"Launch")
-_WAIT = lazy_regex(r"Synchronize|^(?:cuda|hip)Memcpy(?!.*Async)")
-_COPY = lazy_regex(r"Memcpy|Memset")
-_TO_HOST = lazy_regex(r"DtoH|DeviceToHost")
-_WITH_HOST = lazy_regex(r"DtoH|HtoD|DeviceToHost|HostToDevice")
-_READS_SCALAR = lazy_regex(r"_local_scalar_dense|^aten::item$")
-_MEMORY = lazy_regex(
-    r"^(?:cuda|hip)(?:ExtMalloc|Free(?!Async)|HostAlloc|HostFree|HostMalloc|HostRegister|Malloc(?!Async|FromPool))|"
-    r"^cuMem(?:AddressReserve|Alloc(?!Async)|Create|Free(?!Async)|Map|Release|SetAccess|Unmap)"
+_VENDOR = lazy_regex(r"^(?:cu|cuda|hip)[A-Z]")
+_LAUNCH = Words("Launch")
+_WAIT = Words("Synchronize", ("Memcpy", r"^(?:cuda|hip)Memcpy(?!.*Async)"))
+_COPY = Words("Memcpy Memset")
+_TO_HOST = Words("DtoH DeviceToHost")
+_WITH_HOST = Words("DtoH HtoD DeviceToHost HostToDevice")
+_READS_SCALAR = Words("_local_scalar_dense", ("aten::item", r"^aten::item$"))
+_MEMORY = Words(
+    "",
+    ("Malloc", r"^(?:cuda|hip)(?:ExtMalloc|HostMalloc|Malloc(?!Async|FromPool))"),
+    ("Free", r"^(?:cuda|hip)(?:HostFree|Free(?!Async))"),
+    ("Host", r"^(?:cuda|hip)Host(?:Alloc|Register)"),
+    ("cuMem", r"^cuMem(?:AddressReserve|Alloc(?!Async)|Create|Free(?!Async)|Map|Release|SetAccess|Unmap)"),
 )
 
 
@@ -109,7 +110,7 @@ def blocking_call_groups(trace: Trace) -> BlockingCallGroups:
     kinds = Kind.RUNTIME, Kind.DRIVER
     rows, codes, durations = rows_of_kind(trace, *kinds), codes_of_kinds(trace, *kinds), trace.events.duration
     vendor, launch, wait, memory, copy = (
-        name_mask(trace.strings, pattern.search, codes) for pattern in (_VENDOR, _LAUNCH, _WAIT, _MEMORY, _COPY)
+        name_mask(trace.strings, rule.search, codes) for rule in (_VENDOR, _LAUNCH, _WAIT, _MEMORY, _COPY)
     )
     waiting, allocating = (rows_in_mask(trace, rows, vendor & each) for each in (wait, memory))
     starting = rows[durations.take(rows) >= MIN_LONG_CALL_NS]
@@ -129,9 +130,9 @@ def blocking_call_groups(trace: Trace) -> BlockingCallGroups:
     return BlockingCallGroups(waiting, allocating, starting)
 
 
-def _names_match(trace: Trace, rows: Int32, pattern: re.Pattern[str]) -> Bool:
+def _names_match(trace: Trace, rows: Int32, rule: Words) -> Bool:
     names = trace.events.name.take(rows)
-    matches: Bool = name_mask(trace.strings, pattern.search, names).take(names)
+    matches: Bool = name_mask(trace.strings, rule.search, names).take(names)
     return matches
 
 

@@ -7,7 +7,6 @@ enumerate(DataLoader) --------------|
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
@@ -19,6 +18,7 @@ from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted, sums_
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, union
 from torch_tb_profiler.base.markers import STEP_PREFIX, is_data_loading
 from torch_tb_profiler.base.memo import stored
+from torch_tb_profiler.base.patterns import Words
 from torch_tb_profiler.model.calls.calltree import call_tree, running_slices, stack_of_thread
 from torch_tb_profiler.model.communication.events import is_communication_call
 from torch_tb_profiler.model.kinds import (
@@ -79,33 +79,44 @@ _ENCLOSING_CAUSES = (Cause.HOST_COMMUNICATION, Cause.COMPILE, Cause.DATA_LOADING
 _CALLS_IN_COMMUNICATION = (Cause.SYNC, Cause.LAUNCH_CALL, Cause.COPY_STAGING, Cause.ALLOCATOR)
 """Calls that keep their own cause inside host communication."""
 
-# What runtime and driver calls of all vendors do; the first pattern that matches decides.
-_CALL_PATTERNS = (
-    (Cause.SYNC, r"Synchronize|synchronizeStream|EventsWait|eventWait$|QueueFinish"),
-    (
-        Cause.COMPILE,
-        r"ModuleLoad|ModuleUnload|LibraryLoad|GetFuncBySymbol|ModuleGetFunction|FuncGetAttributes|Lazy Function",
-    ),
-    (
-        Cause.ALLOCATOR,
-        r"^(?:cuda|hip|cu|ze|ur|urUSM)\w*(?:Malloc|Free|HostAlloc|MemAlloc|HostRegister|HostUnregister|MemCreate|"
-        r"MemMap|MemUnmap|MemRelease)",
-    ),
-    (Cause.COPY_STAGING, r"Memcpy|memcpy"),
-    (Cause.LAUNCH_CALL, r"Launch|Memset|enqueueCommand|submit"),
-)
-
-
-_COMPILE_PATTERN = r"_compile\.compile|compile_fx|torch/_dynamo/convert_frame|CachingAutotuner"
-
-
 _NameRule: TypeAlias = tuple[Cause, Callable[[str], object]]
 """A cause, and of which names it is that."""
 
-_WAIT_PATTERN = (
-    r"_thread\.(?:lock|RLock)|built-in (?:function|method) (?:sleep|select|poll|acquire|wait)\b|"
-    r"threading\.py\(\d+\): (?:wait|join|acquire)|queue\.py\(\d+\): get|multiprocessing/(?:connection|queues)\.py|"
-    r"selectors\.py\(\d+\): select"
+_MEMORY_CALLS = "Malloc Free HostAlloc MemAlloc HostRegister HostUnregister MemCreate MemMap MemUnmap MemRelease"
+# What runtime and driver calls of all vendors do; the first rule that is true of a name decides.
+_CALL_RULES: tuple[_NameRule, ...] = (
+    (
+        Cause.SYNC,
+        Words("Synchronize synchronizeStream EventsWait QueueFinish", ("eventWait", r"eventWait$")).search,
+    ),
+    (
+        Cause.COMPILE,
+        Words(
+            "ModuleLoad ModuleUnload LibraryLoad GetFuncBySymbol ModuleGetFunction FuncGetAttributes",
+            ("Lazy Function", "Lazy Function"),
+        ).search,
+    ),
+    (
+        Cause.ALLOCATOR,
+        Words("", *((word, rf"^(?:cuda|hip|cu|ze|ur|urUSM)\w*{word}") for word in _MEMORY_CALLS.split())).search,
+    ),
+    (Cause.COPY_STAGING, Words("Memcpy memcpy").search),
+    (Cause.LAUNCH_CALL, Words("Launch Memset enqueueCommand submit").search),
+)
+
+_COMPILES: _NameRule = (
+    Cause.COMPILE,
+    Words("_compile.compile compile_fx torch/_dynamo/convert_frame CachingAutotuner").search,
+)
+_WAITS: _NameRule = (
+    Cause.WAIT,
+    Words(
+        "_thread.lock _thread.RLock multiprocessing/connection.py multiprocessing/queues.py",
+        ("built-in ", r"built-in (?:function|method) (?:sleep|select|poll|acquire|wait)\b"),
+        ("threading.py(", r"threading\.py\(\d+\): (?:wait|join|acquire)"),
+        ("queue.py(", r"queue\.py\(\d+\): get"),
+        ("selectors.py(", r"selectors\.py\(\d+\): select"),
+    ).search,
 )
 
 
@@ -151,11 +162,10 @@ def slice_causes(trace: Trace) -> Int8:
     cause = _cause_of_kinds().take(kind)
     functions, calls = events_of_kind(trace, Kind.PYTHON), events_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     marks = events_of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
-    compiles: _NameRule = Cause.COMPILE, re.compile(_COMPILE_PATTERN).search
-    _set_by_name(trace, cause, calls, [(each, re.compile(pattern).search) for each, pattern in _CALL_PATTERNS])
-    _set_by_name(trace, cause, functions, [compiles, (Cause.WAIT, re.compile(_WAIT_PATTERN).search)])
+    _set_by_name(trace, cause, calls, _CALL_RULES)
+    _set_by_name(trace, cause, functions, [_COMPILES, _WAITS])
     begins_step: _NameRule = Cause.UNRECORDED, lambda text: text.startswith(STEP_PREFIX)
-    _set_by_name(trace, cause, marks, [(Cause.DATA_LOADING, is_data_loading), begins_step, compiles])
+    _set_by_name(trace, cause, marks, [(Cause.DATA_LOADING, is_data_loading), begins_step, _COMPILES])
     communicates = np.flatnonzero(is_communication_call(trace))
     names = trace.events.name.take(communicates)
     loads = name_mask(trace.strings, is_data_loading, names).take(names)

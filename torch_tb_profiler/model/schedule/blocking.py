@@ -18,7 +18,6 @@ Launches behind more than half of that capacity get the edge as well, with slack
 
 from __future__ import annotations
 
-import re
 from enum import IntEnum
 
 import msgspec
@@ -26,7 +25,7 @@ import numpy as np
 
 from torch_tb_profiler.base.arrays import median, quantile, search_sorted
 from torch_tb_profiler.base.memo import stored
-from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.base.patterns import AnyCase
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.schedule.items import (
     BLOCKED_LAUNCH_RATIO,
@@ -63,7 +62,7 @@ _MIN_BLOCKING_SHARE = 0.8
 _MIN_LONG_KERNELS = 10
 """Fewest long kernels that tell whether launches block."""
 
-_ON_DEVICE_OR_PINNED = lazy_regex("dtod|device -> device|ptop|pinned", re.IGNORECASE)
+_ON_DEVICE_OR_PINNED = AnyCase("dtod ptop pinned", ("device -> device", "device -> device"))
 
 _MIN_QUEUE_ITEMS = 64
 """Fewest launches of a stream that tell whether its queue fills up."""

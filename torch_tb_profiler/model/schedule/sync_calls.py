@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.arrays import search_sorted
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.base.patterns import AnyCase
 from torch_tb_profiler.model.kinds import Kind, events_of_kind, rows_in_mask, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, distinct_codes, name_mask, rows_mask
 
 # Names of runtime and driver calls of CUDA, HIP, Level Zero, and MTIA.
-_WAITS_FOR_DEVICE = lazy_regex(
-    r"DeviceSynchronize|CtxSynchronize|^synchronize$|^(?:cuda|hip|cu|ze)\w*Free(?:Host)?(?:_v\d)?$", re.IGNORECASE
+_WAITS_FOR_DEVICE = AnyCase(
+    "devicesynchronize ctxsynchronize",
+    ("synchronize", r"^synchronize$"),
+    ("free", r"^(?:cuda|hip|cu|ze)\w*free(?:host)?(?:_v\d)?$"),
 )
-_WAITS_FOR_STREAM = lazy_regex(
-    r"StreamSynchronize|synchronizeStream|EventSynchronize|HostSynchronize|Events?Wait$|QueueFinish", re.IGNORECASE
+_WAITS_FOR_STREAM = AnyCase(
+    "streamsynchronize synchronizestream eventsynchronize hostsynchronize queuefinish",
+    ("eventwait", r"eventwait$"),
+    ("eventswait", r"eventswait$"),
 )
-_WAITS_FOR_EVENT = lazy_regex(r"EventSynchronize|EventHostSynchronize|Events?Wait$", re.IGNORECASE)
-_MAKES_STREAM_WAIT = lazy_regex(r"StreamWaitEvent|waitOnEvent", re.IGNORECASE)
+_WAITS_FOR_EVENT = AnyCase(
+    "eventsynchronize eventhostsynchronize", ("eventwait", r"eventwait$"), ("eventswait", r"eventswait$")
+)
+_MAKES_STREAM_WAIT = AnyCase("streamwaitevent waitonevent")
 
 _NO_STREAM = 2**32 - 1
 """Stream number that CUPTI writes where there is none."""
@@ -47,14 +51,14 @@ def makes_stream_wait(trace: Trace) -> Bool:
     return _is_call_named(trace, _MAKES_STREAM_WAIT)
 
 
-def _is_call_named(trace: Trace, pattern: re.Pattern[str]) -> Bool:
-    return rows_mask(trace, _calls_named(trace, pattern))
+def _is_call_named(trace: Trace, rule: AnyCase) -> Bool:
+    return rows_mask(trace, _calls_named(trace, rule))
 
 
 @derived
-def _calls_named(trace: Trace, pattern: re.Pattern[str]) -> Int32:
-    """Return the rows of the calls whose name has this pattern."""
-    has_name = name_mask(trace.strings, pattern.search, _names_of_calls(trace))
+def _calls_named(trace: Trace, rule: AnyCase) -> Int32:
+    """Return the rows of the calls of whose name this rule is true."""
+    has_name = name_mask(trace.strings, rule.search, _names_of_calls(trace))
     return rows_in_mask(trace, _find_placed_calls(trace), has_name)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.base.memo import derived, stored
-from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.base.patterns import Words
 from torch_tb_profiler.model.calls.calltree import call_tree, stack_of_thread
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import HOST_KINDS, codes_of_kinds, event_spans
@@ -32,7 +32,7 @@ MAX_RETURN_SHARE = 0.02
 MAX_RETURN_NS = 50_000
 """Longest time from the end of the work to when the thread goes on, ns."""
 
-_POLL = lazy_regex(r"(?:Event|Stream)Query")
+_POLL = Words("EventQuery StreamQuery")
 
 
 class UnrecordedWaits(msgspec.Struct, frozen=True):

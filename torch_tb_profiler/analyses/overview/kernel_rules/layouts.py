@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,15 +11,15 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import other_device
 from torch_tb_profiler.analyses.shared.attainable import roofline_shares
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.intervals import intersect, total
-from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.base.patterns import AnyCase
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import Kind, event_intervals, rows_of_kind
 from torch_tb_profiler.model.trace import Trace, name_mask
 
-_CONVERSION = lazy_regex(r"nchwTo(Folded)?Nhwc|nhwcTo(Folded)?Nchw", re.IGNORECASE)
+_CONVERSION = AnyCase("nchwtonhwc nchwtofoldednhwc nhwctonchw nhwctofoldednchw")
 """Kernels of cuDNN that only convert between layouts."""
 
-_BATCH_NORM = lazy_regex(r"batch_?norm|bn_(?:fw|bw)", re.IGNORECASE)
+_BATCH_NORM = AnyCase("batchnorm batch_norm bn_fw bn_bw")
 
 
 def find_layout_conversions(trace: Trace) -> Iterator[Finding]:
