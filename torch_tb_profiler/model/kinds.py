@@ -232,7 +232,9 @@ def codes_of_kinds(trace: Trace, *wanted: Kind) -> npt.NDArray[np.int32]:
 def rows_named(trace: Trace, predicate: Callable[[str], object], *wanted: Kind) -> npt.NDArray[np.int32]:
     """Return the rows of the slices of these kinds whose name `predicate` is true of, in file order."""
     is_named = name_mask(trace.strings, predicate, codes_of_kinds(trace, *wanted))
-    return rows_in_mask(trace, rows_of_kind(trace, *wanted), is_named)
+    # Kinds without such a name, as most are, needn't be looked through.
+    having = [kind for kind in wanted if is_named.take(_codes_of_kind(trace, kind)).any()]
+    return rows_in_mask(trace, rows_of_kind(trace, *having), is_named) if having else np.empty(0, np.int32)
 
 
 def rows_in_mask(trace: Trace, rows: npt.NDArray[np.int32], is_named: Bool) -> npt.NDArray[np.int32]:

@@ -46,7 +46,7 @@ def steps(*durations: int) -> str:
     ],
 )
 def test_outliers(durations: tuple[int, ...], outliers: tuple[int, ...], typical: float) -> None:
-    average = average_step(breakdown(draw(steps(*durations))))
+    average = average_step(draw(steps(*durations)))
     assert average is not None
     assert average.odd == outliers
     assert average.duration == pytest.approx(1000 * typical, abs=1000)
@@ -77,7 +77,7 @@ def pipeline(lag: int, first_work: int = 90, first_host: int = 100) -> str:
     ],
 )
 def test_the_start_of_the_pipeline_is_no_slow_step(picture: str, filling: bool, typical: float) -> None:
-    average = average_step(breakdown(draw(picture)))
+    average = average_step(draw(picture))
     assert average is not None
     assert average.filling == filling
     assert average.duration == pytest.approx(1000 * typical, abs=1000)

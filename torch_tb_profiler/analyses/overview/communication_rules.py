@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.overview.finding import Finding, job_kind
+from torch_tb_profiler.analyses.overview.finding import Finding, is_too_short, job_kind
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group, kernel_size_codes, positions_by_value
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds, typical_bounds
@@ -227,6 +227,8 @@ def find_contention(trace: Trace) -> Iterator[Finding]:
             mine = np.flatnonzero(device == each_device)
             beside[mine] = covered_time(times, start[mine], end[mine])
     is_during = 2 * beside >= end - start
+    if is_too_short(trace, merge(start[is_during], end[is_during])):
+        return
     # What is compared is of names that often run beside collectives, which few do.
     names = trace.events.name.take(rows)
     is_often = np.bincount(names[is_during] + 1, minlength=len(trace.strings) + 1) >= MIN_COMPARED_CALLS

@@ -7,7 +7,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals
+from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
+from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, intersect, total
 from torch_tb_profiler.base.markers import DISTRIBUTED_DATA_PARALLEL, is_data_loading, is_optimizer
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.autograd import backward_tasks
@@ -127,12 +128,18 @@ def job_kind(trace: Trace) -> JobKind:
     loaders = {name for name in marks if is_data_loading(name)}
     sharded = any("FSDP" in name or "FullyShardedDataParallel" in name for name in marks)
     return JobKind(
-        training=len(backward_tasks(trace).rows) > 0 or any(map(is_optimizer, marks)),
+        training=any(map(is_optimizer, marks)) or len(backward_tasks(trace).rows) > 0,
         wrapper="fsdp" if sharded else "ddp" if DISTRIBUTED_DATA_PARALLEL in marks else None,
         workers=any("MultiProcessing" in name for name in loaders) if loaders else None,
         captures=any(part in name for name in calls for part in _GRAPH_CAPTURE_CALLS),
         graphs=any("GraphLaunch" in name for name in calls),
     )
+
+
+def is_too_short(trace: Trace, during: Intervals) -> bool:
+    """Return whether typical steps have so little of this time that removing it isn't worth naming."""
+    windows = typical_windows(trace)
+    return total(intersect(during, windows)) < MIN_GAIN_SHARE * total(windows)
 
 
 def no_advice_reason(trace: Trace) -> str | None:

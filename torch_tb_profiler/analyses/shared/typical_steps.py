@@ -160,9 +160,10 @@ class AverageStep(msgspec.Struct, frozen=True):
     filling: bool
 
 
-def average_step(times: Breakdown) -> AverageStep | None:
+@derived
+def average_step(trace: Trace) -> AverageStep | None:
     """Average the typical steps; None without a complete step."""
-    kinds = classify_steps(times)
+    times, kinds = breakdown(trace), step_kinds(trace)
     if not kinds.typical.any():
         return None
     return AverageStep(

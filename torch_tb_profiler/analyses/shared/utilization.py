@@ -10,7 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.format import format_ratio
-from torch_tb_profiler.base.intervals import Intervals, covered_time, covered_time_between, intersect, merge, total
+from torch_tb_profiler.base.intervals import Intervals, covered_time, covered_time_between, intersect, total, union
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.communication.events import is_communication_kernel
@@ -20,6 +20,7 @@ from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, TC_UNKNOWN, TC_Y
 from torch_tb_profiler.model.kinds import (
     DEVICE_KINDS,
     Kind,
+    event_intervals,
     event_kinds,
     event_spans,
     rows_of_kind,
@@ -93,18 +94,19 @@ def _measure_device(trace: Trace, device: DeviceInfo) -> DeviceUtilization:
     all_work = rows_of_kind(trace, *DEVICE_KINDS)
     mine = all_work[device_ids(trace)[all_work] == device.id]
     streams = stream_ids(trace)[mine]
-    kernels = mine[event_kinds(trace)[mine] == Kind.KERNEL]
+    is_kernel = event_kinds(trace).take(mine) == Kind.KERNEL
+    kernels = mine[is_kernel]
     start, finish = event_spans(trace, kernels)
     unknown: dict[str, str] = {}
-    computes = ~is_communication_kernel(trace)[kernels]
     used = computing = None
     if (reason := missing_kernels_reason(trace)) is not None:
         unknown["utilization"] = unknown["computing"] = reason
     elif length:
-        used, computing, busy = (
-            total(intersect(merge(*spans), during)) / length
-            for spans in ((start, finish), (start[computes], finish[computes]), event_spans(trace, mine))
-        )
+        communicates = is_communication_kernel(trace).take(kernels)
+        computes = event_intervals(trace, kernels[~communicates])
+        works = union(computes, event_intervals(trace, kernels[communicates]))
+        moves = union(works, event_intervals(trace, mine[~is_kernel]))
+        used, computing, busy = (total(intersect(each, during)) / length for each in (works, computes, moves))
         if format_ratio(busy) != format_ratio(used):
             unknown["utilization"] = (
                 f"it counts kernels only: with copies and memsets the device is busy for {format_ratio(busy)} of "

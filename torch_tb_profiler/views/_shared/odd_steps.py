@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.odd_steps import OddStep, odd_steps
 from torch_tb_profiler.analyses.shared.outside_steps import outside_steps
 from torch_tb_profiler.analyses.shared.typical_steps import average_step
@@ -45,7 +44,7 @@ _CATEGORY_CLAUSES = {
 
 def odd_steps_sentence(trace: Trace) -> Text:
     """Say which steps differ from the typical ones, by how much, and what makes them longer; empty without any."""
-    found, average = odd_steps(trace), average_step(breakdown(trace))
+    found, average = odd_steps(trace), average_step(trace)
     if not found or average is None:
         return ()
     by_cause: dict[tuple[str, str | None, bool], list[OddStep]] = {}

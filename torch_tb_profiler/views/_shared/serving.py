@@ -14,7 +14,6 @@ from torch_tb_profiler.analyses.serving.summary import (
     serving_rates,
 )
 from torch_tb_profiler.analyses.serving.verdict import MIN_LOST_SHARE, LostOnce, ServingVerdict, serving_verdict
-from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.typical_steps import DEVICE_CATEGORIES, average_step
 from torch_tb_profiler.base.format import format_duration, format_number, format_ratio
 from torch_tb_profiler.base.grammar import agree, capitalize, plural
@@ -83,7 +82,7 @@ def _average_typical_iteration(trace: Trace, times: ServingTimes, left_out: Sequ
 
     That is the average step of the Overview, unless some iterations are left out.
     """
-    average, measured = average_step(breakdown(trace)), average_iteration(times, left_out)
+    average, measured = average_step(trace), average_iteration(times, left_out)
     if average is None or average.duration <= 0 or left_out:
         return measured.duration, measured.idle
     share = measured.idle

@@ -159,7 +159,7 @@ def build_preview(trace: Trace, params: NoParams) -> Overview:
 def _build_measured(trace: Trace) -> Overview:
     """Build what the file says without a replay; the first page and the whole Overview begin with it."""
     times = breakdown(trace)
-    step_list, average, reasons = build_steps(times), build_average(times), missing_reasons(trace, times)
+    step_list, average, reasons = build_steps(times), build_average(trace), missing_reasons(trace, times)
     configuration = build_configuration(trace)
     kind, base = recorded_device_type(configuration), _share_base(trace)
     no_hardware, reason = missing_work_reason(trace), no_advice_reason(trace)
@@ -214,7 +214,7 @@ def _iteration_sentences(trace: Trace, spent: Text) -> list[Text]:
 
 
 def _share_base(trace: Trace) -> str:
-    average = build_average(breakdown(trace))
+    average = build_average(trace)
     return share_base(
         0 if average is None else average.steps,
         steps(trace).recorded,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown, listed_steps
+from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown, breakdown, listed_steps
 from torch_tb_profiler.analyses.shared.typical_steps import average_step
 from torch_tb_profiler.analyses.shared.utilization import DeviceUtilization
 from torch_tb_profiler.model.calls.calltree import count_unexplained_overlaps
@@ -66,9 +66,9 @@ def _categories(values: Mapping[str, float], times: Breakdown) -> Categories:
     return Categories(**{key: None if key in times.unknown else values[key] for key in CATEGORIES})
 
 
-def build_average(times: Breakdown) -> Average | None:
+def build_average(trace: Trace) -> Average | None:
     """Build the average step; None if there is no complete step."""
-    average = average_step(times)
+    average, times = average_step(trace), breakdown(trace)
     if average is None:
         return None
     return Average(

@@ -17,7 +17,8 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
     first_element_bytes,
     host_times,
     other_device_work,
-    parse_input_shapes,
+    parse_shapes,
+    recorded_shapes,
     times_after_share,
 )
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import in_optimizer
@@ -26,6 +27,7 @@ from torch_tb_profiler.analyses.shared.grouping import (
     dense_codes,
     group,
     input_shape_codes,
+    input_shape_texts,
     launch_times,
     positions_by_value,
     stable_order,
@@ -83,7 +85,9 @@ def _estimate_fused_ns(trace: Trace, calls: Int64) -> float:
     """
     work = operator_work(trace)
     rows = work.owners.calls[calls].tolist()
-    in_and_out = sum(_max_elements(trace, row) * first_element_bytes(trace, row) for row in (rows[0], rows[-1]))
+    in_and_out = sum(
+        _max_elements(recorded_shapes(trace, row)) * first_element_bytes(trace, row) for row in (rows[0], rows[-1])
+    )
     # A call moves less if it makes truth values, or an input is expanded.
     moved = min(float(in_and_out), float(work.bytes[calls].min()))
     return float(np.nan_to_num(attainable_ns(trace, calls, moved_bytes=moved)[0]))
@@ -95,8 +99,9 @@ def _find_chains(trace: Trace) -> tuple[Int32, Int64]:
     rows, may_chain = own.events, _are_elementwise(trace)
     if not may_chain.any():
         return rows[:0], np.empty(0, np.int64)
-    order = np.argsort(trace.events.start[rows], kind="stable")
-    queue, _ = dense_codes(device_ids(trace)[rows[order]], stream_ids(trace)[rows[order]])
+    order = np.argsort(trace.events.start.take(rows), kind="stable")
+    by_start = rows.take(order)
+    queue, _ = dense_codes(device_ids(trace).take(by_start), stream_ids(trace).take(by_start))
     by_queue = stable_order(queue)
     order, queue = order[by_queue], queue[by_queue]
     rows, may_chain = rows[order], may_chain[order]
@@ -143,10 +148,14 @@ def _elements(trace: Trace, calls: Int32) -> Int64:
     """Return int64[k]: the elements of the largest input of these calls of `operator_work`."""
     work = operator_work(trace)
     rows = work.owners.calls[calls]
-    # Calls of a capture have shapes of their own; of all others few differ.
-    same = group(work.signature[calls] if work.owners.captures else input_shape_codes(trace).take(rows))
-    sizes = [_max_elements(trace, row) for row in rows[same.first].tolist()]
-    return np.array(sizes, np.int64)[same.which]
+    if work.owners.captures:  # calls of a capture have shapes of their own
+        same = group(work.signature[calls])
+        texts = [recorded_shapes(trace, row) for row in rows[same.first].tolist()]
+    else:  # few differ
+        codes, spelled = input_shape_codes(trace).take(rows), input_shape_texts(trace)
+        same = group(codes)
+        texts = [spelled[code] if code >= 0 else "" for code in codes[same.first].tolist()]
+    return np.array([*map(_max_elements, texts)], np.int64)[same.which]
 
 
 def _is_elementwise(name: str) -> bool:
@@ -154,7 +163,7 @@ def _is_elementwise(name: str) -> bool:
     return model is not None and model.family == "elementwise"
 
 
-def _max_elements(trace: Trace, row: int) -> int:
+def _max_elements(shapes: str) -> int:
     """Return the elements of the largest input; 0 if no shape is recorded, or one that no tensor has."""
-    count = max((math.prod(shape) for shape in parse_input_shapes(trace, row) if shape), default=0)
+    count = max((math.prod(shape) for shape in parse_shapes(shapes) if shape), default=0)
     return count if 0 < count < 2**62 else 0

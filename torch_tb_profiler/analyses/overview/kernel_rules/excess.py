@@ -73,8 +73,13 @@ def first_element_bytes(trace: Trace, row: int) -> int:
 
 def parse_input_shapes(trace: Trace, row: int) -> list[tuple[int, ...]]:
     """Return the shapes of an operator's input tensors, () for other inputs; tensors in lists are left out."""
+    return parse_shapes(recorded_shapes(trace, row))
+
+
+def parse_shapes(spelled: str) -> list[tuple[int, ...]]:
+    """Return shapes that a file spells in this way, as `parse_input_shapes`."""
     try:
-        listed = msgspec.json.decode(recorded_shapes(trace, row) or "[]")
+        listed = msgspec.json.decode(spelled or "[]")
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return []
     shapes = [shape if isinstance(shape, list) else [] for shape in listed] if isinstance(listed, list) else []

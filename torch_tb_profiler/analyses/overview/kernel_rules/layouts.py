@@ -6,11 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Finding
+from torch_tb_profiler.analyses.overview.finding import Finding, is_too_short
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import other_device_work, times_after_share
 from torch_tb_profiler.analyses.shared.attainable import roofline_shares
-from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
-from torch_tb_profiler.base.intervals import intersect, total
 from torch_tb_profiler.base.patterns import AnyCase
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import Kind, event_intervals, rows_of_kind
@@ -32,8 +30,7 @@ def find_layout_conversions(trace: Trace) -> Iterator[Finding]:
     names = trace.events.name[kernels]
     converts = name_mask(trace.strings, _CONVERSION.search, names)[names]
     conversions = kernels[converts]
-    windows = typical_windows(trace)
-    if total(intersect(windows, event_intervals(trace, conversions))) < MIN_GAIN_SHARE * total(windows):
+    if is_too_short(trace, event_intervals(trace, conversions)):
         return
     in_layout = family_codes(trace)[kernels] == FAMILIES.index("convolution")
     in_layout |= name_mask(trace.strings, _BATCH_NORM.search, names)[names]

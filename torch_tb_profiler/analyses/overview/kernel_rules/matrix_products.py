@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from torch_tb_profiler.analyses.overview.device_rules import compute_capability
-from torch_tb_profiler.analyses.overview.finding import Finding
+from torch_tb_profiler.analyses.overview.finding import Finding, is_too_short
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
     other_device_work,
     parse_input_shapes,
@@ -86,10 +86,13 @@ def find_missing_mixed_precision(trace: Trace) -> Iterator[Finding]:
     if len(mine) == 0:
         return
     then = roofline_shares(trace, mine, case)
+    during = times_after_share(trace, mine, np.nan_to_num(then))
+    if is_too_short(trace, during):
+        return
     unknown = float(trace.events.duration[mine][np.isnan(then)].sum() / max(trace.events.duration[mine].sum(), 1))
     yield Finding(
         "mixed_precision",
-        times_after_share(trace, mine, np.nan_to_num(then)),
+        during,
         other_device_work(trace, mine),
         mine,
         on_device=True,

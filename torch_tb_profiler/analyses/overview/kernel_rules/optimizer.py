@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torch_tb_profiler.analyses.overview.finding import NO_ROWS, Finding
+from torch_tb_profiler.analyses.overview.finding import Finding
 from torch_tb_profiler.analyses.overview.idle import device_busy, host_late_times
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import other_device_work, times_after_share
 from torch_tb_profiler.analyses.shared.attainable import attainable_ns, owning_calls, roofline_shares
@@ -29,10 +29,10 @@ from torch_tb_profiler.model.kinds import (
     event_ends,
     event_intervals,
     event_kinds,
-    names_of_kind,
+    rows_named,
     rows_of_kind,
 )
-from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, name_mask, rows_mask
+from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, rows_mask
 from torch_tb_profiler.model.work.operator_work import operator_work
 
 MIN_PARAMETERS = 8
@@ -186,11 +186,7 @@ def in_optimizer(trace: Trace, rows: Int32) -> Bool:
 @derived
 def optimizer_marks(trace: Trace) -> Int32:
     """Return the rows of marks of an optimizer's step."""
-    if not any(map(is_optimizer_step, names_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION))):
-        return NO_ROWS
-    marks = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
-    rows: Int32 = marks[name_mask(trace.strings, is_optimizer_step).take(trace.events.name.take(marks))]
-    return rows
+    return rows_named(trace, is_optimizer_step, Kind.CPU_OP, Kind.ANNOTATION)
 
 
 def _find_step_times(trace: Trace, marks: Int32) -> Intervals:
