@@ -106,6 +106,37 @@ def test_large_arrays_of_an_analysis_go_back_at_once_until_the_next_file_is_read
     assert reading >= LARGE_MEGABYTES - 1
 
 
+OF_A_TRACE = """
+import sys
+from torch_tb_profiler.base.memory import recycle_memory
+from torch_tb_profiler.session.jobs import return_memory
+
+if sys.argv[2] == "recycled":
+    recycle_memory()
+import numpy as np
+from tests.session.test_recycling import MEGABYTES, _resident
+
+before = _resident()
+pieces = [np.ones(1 << 13) for _ in range(16 * MEGABYTES)]  # too small to be mappings of their own
+last = np.ones(1 << 13)  # what is in use behind them keeps them in the heap
+del pieces
+return_memory(int(sys.argv[1]))
+print(_resident() - before)
+"""
+
+
+@pytest.mark.parametrize(
+    ("events", "mode", "retained"),
+    [(499_999, "recycled", True), (500_000, "recycled", False), (499_999, "plain", False)],
+)
+def test_what_reading_few_events_leaves_behind_is_kept_for_their_analyses(
+    events: int, mode: str, retained: bool
+) -> None:
+    command = [sys.executable, "-c", OF_A_TRACE, str(events), mode]
+    kept = int(subprocess.check_output(command, text=True, timeout=PATIENCE))
+    assert (kept >= MEGABYTES / 2) is retained
+
+
 def _huge_pages() -> bool:
     advised: bool = import_module("numpy._core.multiarray")._get_madvise_hugepage()
     return advised

@@ -298,7 +298,7 @@ from tests.support.waiting import until
 from torch_tb_profiler.session import jobs, open_session
 
 # The columns have been read; then the server ends, which waits for the threads that load files.
-jobs.release_memory = lambda: until(lambda: thread._shutdown)
+jobs.return_memory = lambda events: until(lambda: thread._shutdown)
 session = open_session(sys.argv[1])
 session.load(session.find(None, None, None).span)
 """

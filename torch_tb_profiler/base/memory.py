@@ -38,6 +38,11 @@ def release_memory() -> None:
             recycle_arrays(_LARGE_ARRAY_BYTES, _UNTRIMMED_BYTES)
 
 
+def keeps_freed_memory() -> bool:
+    """Return whether this process recycles memory and hasn't released it since."""
+    return _is_recycling
+
+
 def recycle_arrays(large_bytes: int = 1 << 26, retained_bytes: int = 1 << 28) -> None:
     """Keep freed arrays in this process for the next ones, except for those of `large_bytes` and more (glibc).
 

@@ -19,7 +19,7 @@ import msgspec
 from torch_tb_profiler import views
 from torch_tb_profiler.base.errors import ShutdownError, StorageError, TooLargeError, TraceError
 from torch_tb_profiler.base.memo import Memo
-from torch_tb_profiler.base.memory import resume_recycling
+from torch_tb_profiler.base.memory import keeps_freed_memory, resume_recycling
 from torch_tb_profiler.base.threads import lend_threads
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery.catalog import combined_identity, ranked_identity
@@ -53,6 +53,9 @@ T = TypeVar("T")
 
 _READ_AHEAD_THREADS = 3
 """Threads that read a file ahead, if its format can make use of them."""
+
+_MANY_EVENTS = 500_000
+"""What fewer events leave behind is less than a process may keep of freed memory at any time (128 MB)."""
 
 _open: dict[str, Trace] = {}
 """In a worker: the trace of the previous job by its key, with the tables that were derived from it."""
@@ -303,6 +306,16 @@ def load_file(request: LoadRequest, cache: Cache, report: Callable[[ProgressTupl
     raise TooLargeError(message, hint=f"cut a part out: {command}; or raise TORCH_PROFILER_TRACE_BYTES")
 
 
+def return_memory(events: int) -> None:
+    """Return to the system what reading this many events has left behind, as the analyses would add to it.
+
+    Where it is kept, those of few events use it again instead: before the system gives pages back, it clears them,
+    which takes longer than many a table.
+    """
+    if events >= _MANY_EVENTS or not keeps_freed_memory():
+        release_memory()
+
+
 def _load(
     location: Location, request: LoadRequest, cache: Cache, report: Callable[[ProgressTuple], None]
 ) -> Loaded:
@@ -352,7 +365,7 @@ def _load(
         from torch_tb_profiler.session.companion_files import add_request_files
 
         trace = add_request_files(trace, location, request.requests, request.limit)
-    release_memory()  # of the pieces that columns were joined from; otherwise the analyses would add to it
+    return_memory(len(trace))
     trace = replace(trace, catalog=request.catalog)
     if FileId(location.uri(path), identity) != request.id:
         raise StorageError(
