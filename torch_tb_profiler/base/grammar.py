@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from torch_tb_profiler.base.patterns import lazy_regex
 
-_SIBILANT = lazy_regex(r"(?:s|x|z|ch|sh)$")
-_CONSONANT_Y = lazy_regex(r"[^aeiou]y$")
+_SIBILANTS = ("s", "x", "z", "ch", "sh")
+_VOWELS = frozenset("aeiou")
 _ACRONYM = lazy_regex(r"[A-Z](?![a-z])")
 _VOWEL_LETTERS = "AEFHILMNORSX"
 """Letters whose English name begins with a vowel sound: an NPU, an HPU, an XPU, but a GPU."""
@@ -29,9 +29,9 @@ def plural(count: int, noun: str) -> str:
 
 def pluralize(noun: str) -> str:
     """Return the plural of a regular noun or of a phrase that ends in one."""
-    if _SIBILANT.search(noun):
+    if noun.endswith(_SIBILANTS):
         return f"{noun}es"
-    return f"{noun[:-1]}ies" if _CONSONANT_Y.search(noun) else f"{noun}s"
+    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:-1] not in _VOWELS else f"{noun}s"
 
 
 def all_of(count: int, noun: str) -> str:

@@ -91,7 +91,7 @@ def is_user_frame(name: str) -> bool:
 
 def is_anonymous_frame(name: str) -> bool:
     """Return whether a frame is a built-in function, comprehension, or lambda; its caller's name says more."""
-    return name.startswith("<built-in") or _INNER.search(name) is not None
+    return name.startswith("<built-in") or (name.endswith(">") and _INNER.search(name) is not None)
 
 
 def is_profiler_frame(name: str) -> bool:

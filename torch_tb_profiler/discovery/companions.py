@@ -28,7 +28,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.base.patterns import AnyCase, lazy_regex
 from torch_tb_profiler.discovery.catalog import ListedFile, Span, Worker
 from torch_tb_profiler.discovery.names import (
     TABLE_KINDS,
@@ -51,13 +51,19 @@ _PYTORCH = lazy_regex(rf"{_RUN}torch_traces/rank(?P<rank>\d+)\.(?P<batch>\d+)\.p
 _TABLE = lazy_regex(rf"^(?P<stem>(?:.*/)?(?:[^/]+_)?){TABLE_NAME_PATTERN}\.csv(?:\.gz)?$", re.IGNORECASE)
 _AGENTS = lazy_regex(r"^(?P<stem>(?:.*/)?(?:[^/]+_)?)agent_info\.csv(?:\.gz)?$", re.IGNORECASE)
 
-_COUNTERS = lazy_regex(r"counter_collection\.csv(?:\.gz)?$", re.IGNORECASE)
+_COUNTERS = ("counter_collection.csv", "counter_collection.csv.gz")
 _PASS = lazy_regex(r"^(?:pass|pmc)_\d+$", re.IGNORECASE)
 
-_SPANS = lazy_regex(r"(?:^|/)(?:[^/]*[-_.])?(?:otlp|otel|spans)(?:[-_.][^/]*)?\.jsonl?(?:\.gz)?$", re.IGNORECASE)
-_ENGINE_LOG = lazy_regex(
-    r"(?:^|/)(?:[^/]*[-_.])?(?:vllm|sglang|server?|engine)(?:[-_.][^/]*)?\.(?:log|out|txt)(?:\.gz)?$",
-    re.IGNORECASE,
+_BEFORE, _BEHIND = r"(?:^|/)(?:[^/]*[-_.])?", r"(?:[-_.][^/]*)?"
+_SPANS = AnyCase(
+    "", *((word, rf"{_BEFORE}{word}{_BEHIND}\.jsonl?(?:\.gz)?$") for word in ("otlp", "otel", "spans"))
+)
+_ENGINE_LOG = AnyCase(
+    "",
+    *(
+        (word, rf"{_BEFORE}{word}{_BEHIND}\.(?:log|out|txt)(?:\.gz)?$")
+        for word in ("vllm", "sglang", "serve", "server", "engine")
+    ),
 )
 
 
@@ -146,6 +152,8 @@ def with_tables(
     records: dict[str, list[tuple[int, str, ListedFile]]] = defaultdict(list)
     agents: dict[str, list[ListedFile]] = defaultdict(list)
     for file in files:
+        if ".csv" not in file.path.lower():
+            continue
         if (match := _TABLE.match(file.path)) and is_trace(file):
             records[match["stem"]].append((TABLE_KINDS.index(match["kind"].lower()), file.path, file))
         elif match := _AGENTS.match(file.path):
@@ -177,14 +185,14 @@ def with_counter_files(files: Sequence[ListedFile], is_trace: Callable[[ListedFi
     """
     folders: dict[str, list[ListedFile]] = defaultdict(list)
     for file in files:
-        if _COUNTERS.search(file.name):
+        if _holds_counters(file):
             folders[_counted_folder(file.path)].append(file)
     if not folders:
         return list(files)
     traces: dict[str, list[tuple[ListedFile, FileName]]] = defaultdict(list)
     companions = {each.path for listed in pytorch_companions(files).values() for each in listed}
     for file in files:
-        name = None if _COUNTERS.search(file.name) or file.path in companions else parse_file_name(file.name)
+        name = None if _holds_counters(file) or file.path in companions else parse_file_name(file.name)
         if posixpath.dirname(file.path) in folders and name is not None and (name.certain or is_trace(file)):
             traces[posixpath.dirname(file.path)].append((file, name))
     counters_of: dict[FileId, list[ListedFile]] = defaultdict(list)
@@ -198,6 +206,10 @@ def with_counter_files(files: Sequence[ListedFile], is_trace: Callable[[ListedFi
     return [file.with_counters(counters_of[file.id]) if file.id in counters_of else file for file in files]
 
 
+def _holds_counters(file: ListedFile) -> bool:
+    return file.name.lower().endswith(_COUNTERS)
+
+
 def _counted_folder(path: str) -> str:
     """Return the folder of the traces that a file of counters belongs to, above the folder of a pass."""
     folder = posixpath.dirname(path)
@@ -206,7 +218,7 @@ def _counted_folder(path: str) -> str:
 
 def is_engine_log(path: str) -> bool:
     """Return whether the name of a file says that it may be the log of a server."""
-    return _ENGINE_LOG.search(path) is not None
+    return _ENGINE_LOG.search(path)
 
 
 def with_request_files(files: Sequence[ListedFile], is_trace: Callable[[ListedFile], bool]) -> list[ListedFile]:

@@ -44,11 +44,11 @@ def find_dumps(files: Iterable[ListedFile], is_dump: Callable[[ListedFile], bool
     beside: list[DumpFile] = []
     for file in files:
         name = file.name
-        if match := _STACK.match(name):
+        if name[-4:].lower() == ".txt" and (match := _STACK.match(name)):
             beside.append(DumpFile(int(match["rank"] or match["other"]), "stack", "", file))
         elif name.endswith(_LOG):
             beside.append(DumpFile(None, "log", "", file))
-        elif (match := _DUMP.match(name)) and not name.startswith(_EVENT_FILE):
+        elif _ends_in_number(name) and (match := _DUMP.match(name)) and not name.startswith(_EVENT_FILE):
             dump = DumpFile(int(match["rank"]), "recorder", match["series"], file)
             candidates[posixpath.dirname(file.path), dump.series].append(dump)
     found: list[DumpFile] = []
@@ -57,6 +57,11 @@ def find_dumps(files: Iterable[ListedFile], is_dump: Callable[[ListedFile], bool
             found += dumps
     folders = {_folder(dump) for dump in found}
     return found + [dump for dump in beside if _folder(dump) in folders]
+
+
+def _ends_in_number(name: str) -> bool:
+    """Return whether a digit is the last character of a name, or the one before suffixes that dumps have."""
+    return name.removesuffix(".json").removesuffix(".pickle").removesuffix(".pkl")[-1:].isdigit()
 
 
 def with_dumps(

@@ -26,8 +26,6 @@ import msgspec
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.formats import may_be_separate_run, trace_suffix
 
-_TRACE = lazy_regex(r"(?:\.pt)?\.trace$", re.IGNORECASE)
-_STAMPED = lazy_regex(r"^(?P<worker>.*?)\.(?P<stamp>\d+)$", re.DOTALL)
 _PARALLEL = lazy_regex(r"^(?:(?P<stamp>.*?)[-_.])?(?P<worker>(?:(?:TP|DP|PP|EP|CP)-?\d+[-_]?)+)$", re.IGNORECASE)
 _COMPOSER = lazy_regex(r"^ep(?P<epoch>\d+)-ba(?P<batch>\d+)-(?P<worker>rank\d+)$")
 _METRICS = lazy_regex(r"^rank_(?P<rank>\d{1,9})_metrics$")
@@ -84,24 +82,29 @@ def parse_file_name(name: str) -> FileName | None:
         table = _TABLE.match(stem)
         worker = stem if table is None else table["worker"]
         return FileName(worker or "worker", None if table is None else rank_in_name(stem), None, False)
-    certain = _TRACE.search(stem) is not None
-    stem = _TRACE.sub("", stem)
+    certain = stem[-6:].lower() == ".trace"
+    if certain:
+        stem = stem[:-6]
+        stem = stem[:-3] if stem[-3:].lower() == ".pt" else stem
     stamp = None
-    if match := _COMPOSER.match(stem):
+    begin, dot, end = stem.rpartition(".")
+    numbered = stem.rstrip("-_")[-1:].isdigit()  # names without a number at their end match fewer patterns
+    if numbered and (match := _COMPOSER.match(stem)):
         worker, certain = match["worker"], True
         stamp = f"ep{match['epoch']}-ba{match['batch']}"
-    elif match := _METRICS.match(stem):
+    elif stem.endswith("_metrics") and (match := _METRICS.match(stem)):
         worker = f"rank{int(match['rank'])}"
-    elif match := _RESULTS.match(stem):
+    elif stem.endswith("_results") and (match := _RESULTS.match(stem)):
         worker = match["worker"]
-    elif certain and (match := _PARALLEL.match(stem)):
+    elif certain and numbered and (match := _PARALLEL.match(stem)):
         worker, stamp = match["worker"], match["stamp"]
-    elif match := _STAMPED.match(stem):
-        worker, stamp = match["worker"], match["stamp"]
-    elif match := _NUMBERED.match(stem):
+    elif dot and end.isdecimal():
+        worker, stamp = begin, end
+    elif numbered and (match := _NUMBERED.match(stem)):
         worker, stamp = match["worker"], match["stamp"]
     else:
-        worker = re.sub(r"[-_.]trace$", "", stem, flags=re.IGNORECASE) or stem
+        worker = stem[:-6] if stem[-6:].lower() in ("-trace", "_trace", ".trace") else stem
+        worker = worker or stem
         certain = certain or worker != stem or stem.lower() == "trace" or bool(_NODE.match(stem))
     return FileName(worker or "worker", rank_in_name(stem), stamp, certain)
 

@@ -57,7 +57,8 @@ _CONFIGURATION = lazy_regex(r"^(?P<run>(?:.*?/)?)prof_config\.json$")
 
 def is_metrics_file(path: str) -> bool:
     """Return whether a file is named like the iteration metrics of a rank, which are a trace of their own, too."""
-    return _METRICS.match(posixpath.basename(path)) is not None
+    name = posixpath.basename(path)
+    return name.startswith("rank_") and _METRICS.match(name) is not None
 
 
 def origin_kind(path: str) -> OriginKind | None:

@@ -52,9 +52,9 @@ class TrackerNames:
         folders: dict[str, tuple[ListedFile, Callable[[ListedFile], dict[str, str]]]] = {}
         databases = [file for file in files if file.name == _MLFLOW_DATABASE]
         for file in files:
-            if match := _WANDB.match(file.path):
+            if file.path.endswith(".wandb") and (match := _WANDB.match(file.path)):
                 folders[match["folder"]] = file, _read_wandb
-            elif match := _MLFLOW_TAG.match(file.path):
+            elif file.name == "mlflow.runName" and (match := _MLFLOW_TAG.match(file.path)):
                 folders[match["folder"]] = file, _read_tag
 
         def name_of(run: ListedRun) -> str | None:

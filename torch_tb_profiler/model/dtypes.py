@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Literal
 
-from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.base.patterns import Words
 
 Unit = Literal["matrix", "vector"]
 """What does the arithmetic: Tensor (matrix) cores or the vector units."""
@@ -28,35 +27,36 @@ _BYTES = {
 _KNOWN_NAMES = 100
 """Names of types whose size is remembered; a trace has thousands of tensors of a few types."""
 
-_ONE_BYTE_FLOATS = lazy_regex(r"float(?:8|4)e\d")
+_ONE_BYTE_FLOATS = ("float8e", "float4e")
 
-_PEAK_PATTERNS = (
-    ("bf16", lazy_regex(r"bfloat16")),
-    ("fp16", lazy_regex(r"half|float16")),
-    ("fp8", lazy_regex(r"float8")),
-    ("fp4", lazy_regex(r"float4")),
-    ("fp64", lazy_regex(r"double|float64")),
-    ("fp32", lazy_regex(r"float")),
-    ("int8", lazy_regex(r"char|byte|u?int8")),
+_PEAKS = (
+    ("bf16", Words("bfloat16")),
+    ("fp16", Words("half float16")),
+    ("fp8", Words("float8")),
+    ("fp4", Words("float4")),
+    ("fp64", Words("double float64")),
+    ("fp32", Words("float")),
+    ("int8", Words("char byte int8")),
 )
 """Names of peak rates, and the types that they are of; the first that matches."""
 
-_TF32_KERNEL = lazy_regex(r"tf32|s1688")
+_TF32_KERNEL = Words("tf32 s1688")
 """Names of kernels of float inputs that Tensor Cores (Ampere and later) rounded to 10 bits."""
 
 
 @lru_cache(_KNOWN_NAMES)
 def bytes_per_element(name: str) -> int | None:
     """Return the bytes of one element; None for an unknown type, and for lists of tensors."""
-    plain = re.sub(r"c10::|at::|torch\.|[_\s]", "", name.lower())
-    if _ONE_BYTE_FLOATS.match(plain):
+    plain = "".join(name.lower().replace("c10::", "").replace("at::", "").replace("torch.", "").split())
+    plain = plain.replace("_", "")
+    if plain.startswith(_ONE_BYTE_FLOATS):
         return 1  # float4 comes as pairs
     return _BYTES.get(plain)
 
 
 @lru_cache(_KNOWN_NAMES)
 def _peak_of_type(plain: str) -> str:
-    return next((name for name, pattern in _PEAK_PATTERNS if pattern.search(plain)), "")
+    return next((name for name, types in _PEAKS if types.search(plain)), "")
 
 
 def peak_dtype(dtype: str, unit: Unit | None, kernel: str) -> str:

@@ -86,7 +86,8 @@ def _split_labeled_ranks(trace: Trace) -> dict[int, Trace]:
     The rank is the number behind TP if that is unique, else the label's position in sglang's order.
     `distributedInfo` is dropped, as it describes the first file only.
     """
-    matches = [_LABEL.match(str(thread.pid)) for thread in trace.threads]
+    processes = [str(thread.pid) for thread in trace.threads]
+    matches = [_LABEL.match(process) if process.startswith("[") else None for process in processes]
     labels = [None if match is None else match[1] for match in matches]
     if not any(labels):
         return {}

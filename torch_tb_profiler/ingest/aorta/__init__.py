@@ -18,7 +18,7 @@ _LINE = lazy_regex(rb'\{(?=[^\n]*"global_step"\s*:)[^\n]*"profile"\s*:\s*\{')
 
 def _looks_like_metrics(head: bytes) -> bool:
     """Return whether a file with these unpacked first bytes begins with an iteration and its profile."""
-    return bool(_LINE.match(head.lstrip(b"\xef\xbb\xbf \t\r\n")))
+    return b'"global_step"' in head and bool(_LINE.match(head.lstrip(b"\xef\xbb\xbf \t\r\n")))
 
 
 def _parse(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:

@@ -22,7 +22,8 @@ _IDENTITY_COLUMNS = ("timestamp", "gpu", "xcp", "partition_id", "serial_number")
 
 def looks_like_amd_smi(head: bytes) -> bool:
     """Return whether a file with these unpacked first bytes is such a table."""
-    return _HEADER.match(head.partition(b"\n")[0].decode("utf-8-sig", "replace")) is not None
+    line = head.partition(b"\n")[0]
+    return b"timestamp" in line and _HEADER.match(line.decode("utf-8-sig", "replace")) is not None
 
 
 class AmdLineReader:

@@ -55,7 +55,8 @@ def looks_like_query(head: bytes) -> bool:
 
 def looks_like_monitor(head: bytes) -> bool:
     """Return whether a file with these unpacked first bytes is output of the monitor."""
-    return _MONITOR_HEADER.match(head.partition(b"\n")[0].decode("utf-8-sig", "replace")) is not None
+    line = head.partition(b"\n")[0]
+    return b"#" in line and _MONITOR_HEADER.match(line.decode("utf-8-sig", "replace")) is not None
 
 
 class QueryLineReader:

@@ -369,7 +369,7 @@ def _parse_tail(tail: bytes | None, *, bare: bool, health: HealthLog, end: int) 
 def _parse_object(text: bytes, offset: int, health: HealthLog) -> dict[str, Any]:
     try:
         value = json.loads(text.decode("utf-8", "replace"), strict=False)
-        if _SURROGATE_ESCAPE.search(text):
+        if b"\\u" in text and _SURROGATE_ESCAPE.search(text):
             value = replace_surrogates(value)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error

@@ -14,7 +14,7 @@ def looks_like_rocpd(head: bytes) -> bool:
 
 
 def looks_like_rocprof_json(head: bytes) -> bool:
-    return bool(_JSON.match(head.lstrip(b"\xef\xbb\xbf \t\r\n")))
+    return b"rocprofiler-sdk-tool" in head and bool(_JSON.match(head.lstrip(b"\xef\xbb\xbf \t\r\n")))
 
 
 _TIMES = {"start_timestamp", "end_timestamp"}

@@ -51,8 +51,7 @@ def format_ranks(ranks: Sequence[int]) -> str:
 
 def parse_ranks(text: str) -> list[int]:
     """Parse the ranks that `format_ranks` wrote."""
-    match = re.fullmatch(r"(\d+)-(\d+)(?:/(\d+))?", text)
-    if match:
+    if "-" in text and (match := re.fullmatch(r"(\d+)-(\d+)(?:/(\d+))?", text)):
         return list(range(int(match[1]), int(match[2]) + 1, int(match[3] or 1)))
     return [int(part) for part in text.split(",")] if text else []
 
@@ -64,7 +63,7 @@ def parse_recorded_ranks(value: object, size: int | None = None) -> str | None:
     stride gives `size` ranks.
     """
     if isinstance(value, str):
-        elided = _ELIDED.match(value.strip())
+        elided = _ELIDED.match(value.strip()) if "..." in value else None
         if elided:
             return _fill_elided([int(part) for part in elided[1].split(",")], int(elided[2]), size)
         try:

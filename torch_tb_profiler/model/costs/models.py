@@ -74,9 +74,9 @@ def find_cost_model(trace: Trace, name: str) -> CostModel | None:
 @lru_cache(_KNOWN_NAMES)
 def built_in_cost_model(name: str) -> CostModel | None:
     """Return the package's model of an operator, or None if there is none."""
-    if elementwise.FOREACH.match(name):
+    if name.startswith("aten::_foreach_") and elementwise.FOREACH.match(name):
         return CostModel("list", elementwise.foreach)
-    if elementwise.GENERATED.match(name):
+    if name.startswith("triton_") and elementwise.GENERATED.match(name):
         return CostModel("compiled", elementwise.generated_kernel)
     return _MODELS.get(name)
 

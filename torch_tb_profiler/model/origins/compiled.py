@@ -75,7 +75,9 @@ class GraphCall(msgspec.Struct, frozen=True):
 
 def has_compiled_calls(trace: Trace) -> bool:
     """Return whether a trace calls a compiled graph, or kernels that a record of AOTInductor explains."""
-    return any(CALL.match(text) for text in trace.strings) or bool(packaged_kernels(trace).values)
+    return any(text.startswith("## Call") and CALL.match(text) for text in trace.strings) or bool(
+        packaged_kernels(trace).values
+    )
 
 
 def has_indirect_kernels(trace: Trace) -> bool:

@@ -85,7 +85,7 @@ def thread_engines(trace: Trace) -> npt.NDArray[np.int8]:
     The last cell, for no thread, is NO_CODE.
     """
     known = process_and_thread_names(trace)
-    cards = {pid for pid, name in known.process.items() if _CARD_PROCESS.match(name)}
+    cards = {pid for pid, name in known.process.items() if "HPU" in name and _CARD_PROCESS.match(name)}
     engine = np.full(len(trace.threads) + 1, NO_CODE, np.int8)
     for code, thread in enumerate(trace.threads):
         if thread.pid in cards:

@@ -5,7 +5,6 @@ Kernels are wrong that are for unaligned operands, or for an older device.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Literal
 
@@ -207,8 +206,9 @@ def _use_old_kernels_only(trace: Trace, rows: Int32) -> bool:
 def _parse_generation(name: str) -> int:
     """Return the major compute capability that a kernel was compiled for, 0 if its name doesn't say."""
     spelled = gpu_architecture(path_and_arguments(name))
-    number = re.fullmatch(r"sm(\d+)\d", spelled)
-    return int(number[1]) if number else _GENERATIONS.get(spelled, 0)
+    if spelled.startswith("sm"):
+        return int(spelled[2:-1])  # sm90: the last digit is the minor one
+    return _GENERATIONS.get(spelled, 0)
 
 
 def path_and_arguments(name: str) -> str:
