@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-PROGRAM = "import sys; from torch_tb_profiler.cli import main; sys.exit(main())"
+PROGRAM = "from torch_tb_profiler.cli import run; run()"
 
 
 def main(trace: str, cache: str) -> None:

@@ -227,3 +227,47 @@ def test_a_pipe_of_another_code_page_gets_utf8(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
     done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=True, env=environment)
     assert "−名" in done.stdout.decode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["list", "."], 0), (["view", "overview", "gone"], 1), (["lst"], 2), (["--help"], 0)]
+)
+def test_the_program_ends_as_if_python_freed_everything(arguments: list[str], code: int, tmp_path: Path) -> None:
+    (tmp_path / "a.pt.trace.json").write_bytes(document([event("host cpu_op aten::add 0 5")]))
+    environment = {**os.environ, "TORCH_PROFILER_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": os.getcwd()}
+    freeing = "import sys; from torch_tb_profiler.cli import main; sys.exit(main())"
+    ended, freed = (
+        subprocess.run(
+            [sys.executable, *program, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            cwd=tmp_path,
+            env=environment,
+        )
+        for program in (["-m", "torch_tb_profiler"], ["-c", freeing])
+    )
+    assert ended.returncode == code
+    assert (ended.returncode, ended.stdout, ended.stderr) == (freed.returncode, freed.stdout, freed.stderr)
+
+
+@pytest.mark.parametrize(("end", "code"), [("return 3", 3), ("raise ValueError('no answer')", 1)])
+def test_the_program_waits_for_threads_and_calls_what_is_registered(end: str, code: int) -> None:
+    lines = (
+        "import atexit, sys, threading",
+        "from torch_tb_profiler.cli import run",
+        "def main():",
+        "    at_work = threading.Event()",
+        "    threading.Thread(target=lambda: (at_work.wait(), print('thread'))).start()",
+        "    atexit.register(print, 'registered')",
+        "    at_work.set()",
+        f"    {end}",
+        "sys.modules['torch_tb_profiler.cli.main'].main = main",
+        "run()",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.returncode == code
+    assert done.stdout.split() == ["thread", "registered"]
+    assert ("no answer" in done.stderr) == (code == 1)

@@ -1,5 +1,5 @@
 """The command line."""
 
-from torch_tb_profiler.cli.main import main
+from torch_tb_profiler.cli.main import main, run
 
-__all__ = ["main"]
+__all__ = ["main", "run"]

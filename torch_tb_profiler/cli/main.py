@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from torch_tb_profiler.base.errors import ProfilerError, UsageError
 from torch_tb_profiler.cli._command import OK, TROUBLE, USAGE, Command
@@ -75,6 +75,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return OK
     except KeyboardInterrupt:
         return 130
+
+
+def run() -> NoReturn:
+    """Run the command that sys.argv names as the program that the process is.
+
+    The process ends without freeing each module and each array, which takes 2 to 5% of a command: the system takes
+    all memory back at once.
+    """
+    codes: list[int] = []
+
+    @atexit.register  # the first that is registered is called last, when all threads have ended
+    def end() -> None:
+        if codes:  # otherwise an exception ends the process, and Python reports it
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(codes[0])
+
+    codes.append(main())
+    sys.exit(codes[0])
 
 
 def _spare_collector() -> None:
