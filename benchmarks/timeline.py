@@ -17,13 +17,13 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 from isal import igzip
+from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.timeline import ExcerptRange
 from torch_tb_profiler.analyses.timeline.excerpt import write_excerpt

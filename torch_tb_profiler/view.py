@@ -15,7 +15,6 @@ A tab consists of the view that opens it and the views that it requests later (i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NoReturn, TypeVar, get_args
 
@@ -100,8 +99,7 @@ class TracedIterations(msgspec.Struct, frozen=True):
     windows: Mapping[int, tuple[int, int]]
 
 
-@dataclass(frozen=True)
-class Member(Generic[S]):
+class Member(msgspec.Struct, Generic[S], frozen=True):
     """One worker of a run at the selected span, with the reduction of its trace.
 
     state    of its file; only a `ready` one may have a result

@@ -6,13 +6,13 @@ import io
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from tests.ingest.native.comparison import differences
 from tests.ingest.test_mutations import LAYOUTS

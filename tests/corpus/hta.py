@@ -6,9 +6,8 @@ before the last step ends, or begins. What remains is a trace like any other: ou
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.model.calls.links import device_launches

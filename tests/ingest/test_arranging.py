@@ -43,6 +43,6 @@ def test_each_arranged_column_reports_progress(drawn: Callable[[], bytes], passe
     content, reported = drawn(), list[Progress]()
     trace = read_trace(io.BytesIO(content), size=len(content), report=reported.append)
     end = [each for each in reported if each == reported[-1]]
-    columns = len(trace.events.__slots__) + len(trace.args)
+    columns = len(trace.events.__struct_fields__) + len(trace.args)
     assert (end[0].stage, end[0].bytes_done, end[0].bytes_total) == ("arranging", len(content), len(content))
     assert len(end) > columns + passes

@@ -224,6 +224,6 @@ def test_progress_counts_stored_bytes() -> None:
 
 def test_columns_are_small() -> None:
     trace = read(many(2_000))
-    per_event = sum(getattr(trace.events, name).itemsize for name in trace.events.__slots__)
+    per_event = sum(getattr(trace.events, name).itemsize for name in trace.events.__struct_fields__)
     assert per_event <= 40
     assert trace.args["Input Dims"].values.dtype == np.int32

@@ -246,10 +246,12 @@ def test_a_zoom_of_a_cached_timeline_takes_its_lanes_from_the_cache(
     view: Any = find_view("trace/tile")
     trace = session.trace(worker="one")[1]
     assert trace is not None
-    expected = encode_json(view.build(replace(trace, _memo=Memo()), view.params(0, 7000, 64)))
+    expected = encode_json(view.build(msgspec.structs.replace(trace, _memo=Memo()), view.params(0, 7000, 64)))
     monkeypatch.setattr(lanes, "_build_lane_order", lambda *_: pytest.fail("the lanes were derived again"))
     counters: Any = find_view("trace/counters")
-    counted = encode_json(counters.build(replace(trace, _memo=Memo()), counters.params(0, 7000, 64)))
+    counted = encode_json(
+        counters.build(msgspec.structs.replace(trace, _memo=Memo()), counters.params(0, 7000, 64))
+    )
     assert session.view("trace/tile", worker="one", params=window).payload == expected
     assert session.view("trace/counters", worker="one", params=window).payload == counted
     passes = ("kinds.kinds", "tracks.tracks", "families.kernel_names", "events.memory_records")

@@ -211,7 +211,7 @@ def test_a_cached_trace_is_the_trace(folder: Path) -> None:
         again = store.load_trace(entry_key(key))
     assert state.state == "ready"
     assert opened is not None and again is not None
-    for name in opened.events.__slots__:
+    for name in opened.events.__struct_fields__:
         assert (getattr(opened.events, name) == getattr(again.events, name)).all()
     assert list(opened.strings) == list(again.strings)
     assert again.args.keys() == opened.args.keys()

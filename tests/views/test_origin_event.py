@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.model.origins.drawing import LAYERS, capture, host, replay
 from tests.support.traces import read

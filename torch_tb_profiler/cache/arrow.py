@@ -55,7 +55,7 @@ def read_trace_file(content: Any) -> Trace:
         rows, values = (_numbers(column, f"arg:{key}:{part}") for part in ("rows", "values"))
         args[key] = ArgColumn(kind, rows, values, dictionary)
     return Trace(
-        events=Events(*(_numbers(column, f"event:{name}") for name in Events.__slots__)),
+        events=Events(*(_numbers(column, f"event:{name}") for name in Events.__struct_fields__)),
         strings=list(_texts(column, _STRINGS)),
         threads=[Thread(pid, tid) for pid, tid in header["threads"]],
         text_ids=list(_texts(column, _TEXT_IDS)),
@@ -112,7 +112,7 @@ def read_columns_file(content: Any) -> dict[str, npt.NDArray[Any]]:
 
 def _trace_columns(trace: Trace) -> Iterator[tuple[str, Any]]:
     """Yield the name and the values of each column."""
-    for name in Events.__slots__:
+    for name in Events.__struct_fields__:
         yield f"event:{name}", getattr(trace.events, name)
     yield _STRINGS, trace.strings
     yield _TEXT_IDS, trace.text_ids

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Events, Thread, Trace

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from torch_tb_profiler.base.memo import Memo, derived
 from torch_tb_profiler.base.patterns import lazy_regex
@@ -139,7 +139,7 @@ def _global_ranks(trace: Trace) -> set[int | str | None]:
 
 def select_events(trace: Trace, which: Bool) -> Trace:
     """Return a trace of a subset of the events; its times count from the first of them."""
-    events = Events(*(getattr(trace.events, name)[which] for name in Events.__slots__))
+    events = Events(*(getattr(trace.events, name)[which] for name in Events.__struct_fields__))
     position = np.cumsum(which) - 1
     args = {}
     for key, column in trace.args.items():

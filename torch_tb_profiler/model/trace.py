@@ -15,7 +15,6 @@ The arguments of the events are sparse columns by key (`Trace.args`), as most ke
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -69,8 +68,7 @@ COMPOSER = "Composer"
 AORTA = "AORTA"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Events:
+class Events(msgspec.Struct, frozen=True, eq=False):
     """Columns of equal length n, one row per event in file order.
 
     phase      uint8   ASCII code of "ph" (0 if missing)
@@ -123,8 +121,7 @@ class ArgColumn(msgspec.Struct, frozen=True):
     dictionary: Sequence[str] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Trace:
+class Trace(msgspec.Struct, frozen=True, eq=False):
     """Everything that one file, or one rank of a merged file, contains.
 
     trace_start_ns  what `Events.start` counts from, in the file's own clock (ts x 1000)
@@ -155,7 +152,7 @@ class Trace:
     merged: bool = False
     origin_records: OriginRecords = NO_RECORDS
     snapshot: RecordedSnapshot | None = None
-    _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
+    _memo: Memo = msgspec.field(default_factory=Memo)
 
     def __len__(self) -> int:
         return len(self.events)

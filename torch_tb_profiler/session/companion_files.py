@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from torch_tb_profiler.base.errors import StorageError, TooLargeError, TraceError
 from torch_tb_profiler.base.format import format_duration

@@ -6,11 +6,11 @@ import logging
 import threading
 from collections.abc import Callable, Sequence, Set
 from concurrent.futures import Future
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.base.settings import Settings

@@ -9,12 +9,12 @@ import os
 import posixpath
 from collections.abc import Callable, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from shlex import quote
 from typing import BinaryIO, TypeVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from torch_tb_profiler import views
 from torch_tb_profiler.base.errors import ShutdownError, StorageError, TooLargeError, TraceError
@@ -137,7 +137,7 @@ def load_in_worker(request: LoadRequest, cache_dir: str, cache_bytes: int, keep_
         return loaded
     if keep_open and loaded.trace is not None:
         _open[entry_key(request.id, request.catalog)] = loaded.trace
-    return msgspec.structs.replace(loaded, trace=None)
+    return replace(loaded, trace=None)
 
 
 def load_in_own_process(

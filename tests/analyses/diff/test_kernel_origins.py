@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tests.model.origins.drawing import Launch, capture, captures_of, host
 from tests.model.origins.drawing import replay as draw_replay

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from tests.support.jobs import Job, ddp
 from torch_tb_profiler.analyses.distributed import significance

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from tests.analyses.overview.advice_traces import steps
 from tests.support.traces import draw

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tests.analyses.overview.kernel_calls import H100, STEP, SYNC
 from tests.model.origins.drawing import Event, captures_of, host

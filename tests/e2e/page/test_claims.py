@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from functools import partial
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from playwright.sync_api import Route, expect
 
 from tests.support.jobs import Job, ddp

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import fields
 
 import numpy as np
 import pytest
+from msgspec.structs import fields
 
 from tests.support.traces import read_bytes
 from torch_tb_profiler.base.errors import TraceError

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from tests.support.traces import read
 from torch_tb_profiler.model.origin_records import CaptureSet, OriginRecords, join_captures

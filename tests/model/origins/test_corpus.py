@@ -11,13 +11,13 @@ import re
 import shutil
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import torch_tb_profiler
 from tests.support.traces import read

@@ -7,12 +7,12 @@ import io
 import json
 import pickle
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from tests.model.origins.drawing import Event, column, host, kernel_origins, replay
 from tests.support.traces import document, read, read_bytes

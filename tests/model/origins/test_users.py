@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import torch_tb_profiler
 from tests.model.origins.drawing import LAYERS, capture, captures_of, host, replay

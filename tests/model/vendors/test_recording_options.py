@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import get_args
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.producers import aorta, ascend, composer, gaudi
 from tests.support.producers.pftrace import rocprof_pftrace

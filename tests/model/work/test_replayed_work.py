@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.model.origins.drawing import Event, captures_of, host, replay
 from tests.support.traces import read

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from tests.support.jobs import Job, tensor_and_data_parallel
 from tests.support.simulation.large_jobs import large_job

@@ -6,7 +6,8 @@ What is said of late ranks: claims.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tests.support.claims import Claim, ReadSentences
 from tests.support.jobs import Job, JobOp, ddp, pipeline, tensor_and_data_parallel

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.support.job_views import kinds, view
 from tests.support.jobs import Job, ddp, ring_of_pairs, tensor_and_data_parallel

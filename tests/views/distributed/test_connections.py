@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.support.jobs import Job, ddp
 from torch_tb_profiler.base.errors import NotFoundError

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tests.support.job_views import kinds, view
 from tests.support.jobs import Job, ddp, ready_member

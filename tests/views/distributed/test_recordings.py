@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from tests.support.simulation.simulator import Delay, Simulation, ddp
@@ -92,7 +93,7 @@ def test_ranks_without_any_time_are_no_few_of_all() -> None:
 def test_of_two_jobs_in_a_folder_the_one_with_most_files_is_judged_as_if_alone(other: str) -> None:
     """Both have ranks 0 and 1; rank 1 of two is late by more than rank 2 of four, by whatever names they sort."""
     late = Simulation(ddp(2, 1, overlap=False), steps=6, delays=[Delay("host", 1, us=5000)], syncs=True).run()
-    strangers = [replace(each, worker=f"{other}_{each.rank}") for each in late.members()]
+    strangers = [msgspec.structs.replace(each, worker=f"{other}_{each.rank}") for each in late.members()]
     alone = build(LATE.run().members(), NoParams())
     both = build(Members([*LATE.run().members(), *strangers]), NoParams())
     assert (both.headline, both.explanation) == (alone.headline, alone.explanation)

@@ -90,7 +90,7 @@ def without_sizes(members: Members[RankSummary]) -> Members[RankSummary]:
         kernels = tuple(msgspec.structs.replace(kernel, size="") for kernel in summary.kernels)
         return msgspec.structs.replace(summary, kernels=kernels)
 
-    return Members([replace(each, result=unsized(each.result)) for each in members])
+    return Members([msgspec.structs.replace(each, result=unsized(each.result)) for each in members])
 
 
 def test_a_rank_with_less_work_is_found_and_costed() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.support.job_views import sentences, view
 from tests.support.jobs import CULPRIT, Job, ddp, fsdp, pipeline, ready_member
@@ -35,7 +35,7 @@ def build_payload(members: Sequence[Member[RankSummary]]) -> DistributedPayload:
 
 
 def drop_result(member: Member[RankSummary], state: str) -> Member[RankSummary]:
-    return replace(member, state=state, result=None)  # type: ignore[arg-type]
+    return replace(member, state=state, result=None)
 
 
 # ---- headline -------------------------------------------------------------------------------------------

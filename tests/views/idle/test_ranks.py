@@ -119,7 +119,7 @@ def test_while_other_ranks_are_read_or_are_too_many_the_file_speaks_alone(monkey
     job = Simulation(ddp(4), delays=[dataclasses.replace(LATE, rank=2)], jitter=0.02).run()
     first, *others = job.members()
     own = build(job.trace(0), ALL)
-    members = Members([first, *(dataclasses.replace(each, state="loading", result=None) for each in others)])
+    members = Members([first, *(replace(each, state="loading", result=None) for each in others)])
     assert build_with_ranks(own, first.worker, members, ALL) == own
     monkeypatch.setattr(ranks, "MAX_RANKS_READ", 3)
     payload = build_with_ranks(own, first.worker, members, ALL)

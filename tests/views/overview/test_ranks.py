@@ -121,7 +121,7 @@ def test_a_file_without_the_others_says_what_it_says_alone_and_why() -> None:
 def test_while_other_ranks_are_read_a_file_says_what_it_says_alone() -> None:
     job = Simulation(ddp(8), delays=[LATE], jitter=0.02).run()
     first, *others = job.members()
-    members = Members([first, *(dataclasses.replace(each, state="loading", result=None) for each in others)])
+    members = Members([first, *(replace(each, state="loading", result=None) for each in others)])
     own = alone(job, 0)
     assert build_beside_ranks(own, first.worker, members, NoParams()) == own
 
@@ -129,7 +129,7 @@ def test_while_other_ranks_are_read_a_file_says_what_it_says_alone() -> None:
 def test_a_rank_of_a_job_too_large_to_read_is_said_not_to_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     job = Simulation(ddp(4), delays=[dataclasses.replace(LATE, rank=2)], jitter=0.02).run()
     first, second, *others = job.members()
-    unread = [dataclasses.replace(each, state="waiting", result=None) for each in others]
+    unread = [replace(each, state="waiting", result=None) for each in others]
     own = alone(job, 0)
     monkeypatch.setattr(ranks, "MAX_RANKS_READ", 3)
     payload = build_beside_ranks(own, first.worker, Members([first, second, *unread]), NoParams())

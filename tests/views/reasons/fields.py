@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from tests.model.origins.drawing import host, replay
 from tests.model.origins.test_replays import KERNELS

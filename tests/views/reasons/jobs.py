@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tests.support.claims import Claim, ReadSentences
 from tests.support.jobs import Job, ddp, ready_member, ring_of_pairs, tensor_and_data_parallel

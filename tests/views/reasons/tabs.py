@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import msgspec
+
 from tests.model.calls.test_missing import MARKERS, RUN
 from tests.support.claims import Claim, ReadSentences
 from tests.support.memory_traces import three_steps
@@ -170,7 +172,7 @@ CLAIMS = {
             "no iteration metrics were recorded",
             tab("overlap", MM),
             "its times are those of iterations",
-            lambda: REASONS["overlap"](replace(draw(MM), clock="iteration")) or "",
+            lambda: REASONS["overlap"](msgspec.structs.replace(draw(MM), clock="iteration")) or "",
         ),
         Claim(
             "this recording is a memory snapshot; `memory/snapshot` shows it",

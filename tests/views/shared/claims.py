@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tests.model.schedule.test_unrecorded_waits import ITEM, training
 from tests.support.claims import Claim, ReadSentences, read_sentences

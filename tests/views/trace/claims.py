@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from tests.model.schedule.test_unrecorded_waits import ITEM, training
 from tests.support.claims import Claim, ReadSentences

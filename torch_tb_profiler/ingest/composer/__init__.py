@@ -6,8 +6,9 @@ training loop.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
+
+from msgspec.structs import replace
 
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.formats import TraceFormat

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, BinaryIO
 
 import numpy as np
+from msgspec.structs import replace
 
 from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.ingest.kineto.assemble import assemble

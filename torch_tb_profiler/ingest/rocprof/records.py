@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from torch_tb_profiler.base.markers import STEP_PREFIX
 from torch_tb_profiler.base.patterns import lazy_regex

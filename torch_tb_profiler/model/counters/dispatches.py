@@ -12,10 +12,10 @@ Only kernels whose name is in both count: the tool can be told to count some ker
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.health import HealthLog
