@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.support.jobs import Job, ddp
 from torch_tb_profiler.analyses.distributed.clocks import RankClock, RankClocks
 from torch_tb_profiler.analyses.distributed.job import RankSource, build_job
 from torch_tb_profiler.analyses.distributed.matching import match_collectives
-from torch_tb_profiler.analyses.distributed.waiting import Arrivals, collective_arrivals, split_waiting
+from torch_tb_profiler.analyses.distributed.waiting import (
+    Arrivals,
+    collective_arrivals,
+    fastest_transfers,
+    split_waiting,
+)
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE
 
 
@@ -69,3 +75,9 @@ def test_a_rank_that_started_to_record_after_the_others_arrived_is_marked(
     shift: int, late_recording: bool
 ) -> None:
     assert second_arrives_late(0, shift).late_recording.tolist() == [late_recording]
+
+
+def test_what_moves_as_much_or_more_of_the_same_kind_shows_how_long_a_transfer_needs() -> None:
+    kind, sizes = np.array([0, 1, 0, 0, 1, 0]), np.array([10, 10, 20, 10, 10, 40])
+    times = np.array([7, 5, 6, 9, 8, 30])
+    assert fastest_transfers(kind, sizes, times).tolist() == [6, 5, 6, 6, 5, 30]

@@ -207,7 +207,7 @@ def missed_causes(truth: JobTruth, said: str) -> Iterator[str]:
     for cause in alone or causes:
         rank = cause.rank
         is_named = "is a|are|may be|has a slower|have slower" if cause.kind == "device" else "is a|are|may be"
-        named = re.search(rf"Ranks? [\d, and]*\b{rank}\b[\d, and]*(?: of \S+)? (?:{is_named})", said)
+        named = re.search(rf"[Rr]anks? [\d, and]*\b{rank}\b[\d, and]*(?: of \S+)? (?:{is_named})", said)
         # A rank that only missing ones wait for is late in no trace: what follows could be their own lateness.
         unseen = rank in plan.missing or truth.waited_for(rank) < NOTABLE_SHARE * truth.step
         hidden = plan.missing and (unseen or plan.late_at_times)

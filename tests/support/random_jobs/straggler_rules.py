@@ -127,6 +127,19 @@ def _judge_costs_little(match: re.Match[str], context: Context) -> str | None:
     return context.close(us(match["cost"]), cost, "its cost")
 
 
+def _judge_costliest(match: re.Match[str], context: Context) -> str | None:
+    """Check what a rank costs at most beside missing ones, and which of these may hide it."""
+    plan = context.plan
+    cost = context.truth.cost_of({int(match["rank"])}, plan.missing)
+    if plan.late_at_times:
+        cost = context.over_typical_steps(cost)
+    hidden_by = f"rank {plan.missing[0]}" if len(plan.missing) == 1 else "another rank"
+    return first_reason(
+        context.at_most(us(match["cost"]), cost, "the cost"),
+        None if match["other"] == hidden_by else f"missing are {plan.missing}",
+    )
+
+
 def _judge_late_advice(match: re.Match[str], context: Context) -> str | None:
     named = (
         {context.rank}
@@ -248,7 +261,8 @@ def _judge_getting_there(match: re.Match[str], context: Context) -> str | None:
 
 STRAGGLER_RULES: tuple[tuple[str, Check], ...] = (
     (
-        r"(?P<names>Ranks? [\d, and]+)(?: of \S+)? (?:is a straggler|are stragglers): .*costs? (?:every|the) "
+        r"(?:Of the ranks found, )?(?P<names>[Rr]anks? [\d, and]+)(?: of \S+)? "
+        r"(?:is a straggler|are stragglers): .*costs? (?:every|the) "
         rf"other rank (?P<limit>up to )?(?P<cost>{NUMBER}) per step\.",
         _judge_straggler,
     ),
@@ -280,9 +294,12 @@ STRAGGLER_RULES: tuple[tuple[str, Check], ...] = (
         _judge_costs_little,
     ),
     (
-        r"(?:By operator|Of the ranks that were found|No delay is attributed to the ranks that were found).*",
-        nothing_else,
+        r"Of the ranks that were found, rank (?P<rank>\d+) costs the others most: up to "
+        rf"(?P<cost>{NUMBER}) per step, but nothing if (?P<other>.+) is as late anyway\.",
+        _judge_costliest,
     ),
+    (r"(?:By operator|No delay is attributed to the ranks that were found).*", nothing_else),
+    (r"If so, fixing ranks? [\d, and]+ alone saves less, or nothing\.", nothing_else),
     (r"Start here: .*", nothing_else),
     (r"Find out why collectives are slow: .*", _judge_find_straggler),
     (r"Find out what collectives wait for: .*", _judge_find_straggler),

@@ -83,7 +83,7 @@ EVERYONE = [Delay("host", rank, us=5000) for rank in range(4)]
 
 CLAIMS = [
     JobClaim(
-        "{names} is a straggler: {found}it arrives last at {collectives} and costs {others} {limit}{cost} "
+        "{among}{names} is a straggler: it arrives last at {collectives} and costs {others} {limit}{cost} "
         "{per_step}.",
         r"Rank 1 is a straggler: it arrives last at .* and costs every other rank [45]\.\d+ ms per step\.",
         job(HOST),
@@ -91,7 +91,7 @@ CLAIMS = [
         job(*EVERYONE),
     ),
     JobClaim(
-        "{names} are stragglers: together they cost {others} {limit}{cost} {per_step}.",
+        "{among}{names} are stragglers: together they cost {others} {limit}{cost} {per_step}.",
         "Ranks 2 and 9 are stragglers: together they cost every other rank ",
         job(Delay("host", 2, us=5000), Delay("host", 9, us=5000), ranks=16),
         "one of them alone is late",
@@ -221,7 +221,8 @@ CLAIMS = [
         job(HOST, ranks=8, found=(0, 1, 2, 3)),
     ),
     JobClaim(
-        "Of the ranks that were {compared}, {name} costs the others most: up to {cost} {per_step}.",
+        "Of the ranks that were {compared}, {name} costs the others most: up to {cost} {per_step}, but nothing if "
+        "{missing} is as late anyway.",
         "Of the ranks that were found, rank 1 costs the others most: up to ",
         job(HOST, ranks=8, found=(0, 1, 2)),
         "all ranks work as long",
@@ -269,6 +270,13 @@ CLAIMS = [
         r"Rank 3 may be a straggler, too: no other trace can show that\.",
         job(HOST, found=[0, 1, 2]),
         "its trace is there",
+        job(HOST),
+    ),
+    JobClaim(
+        "If so, fixing {names} alone saves less, or nothing.",
+        r"If so, fixing rank 1 alone saves less, or nothing\.",
+        job(HOST, found=[0, 1, 2]),
+        "the trace of each rank that may be late, too, is there",
         job(HOST),
     ),
     JobClaim(
@@ -369,7 +377,7 @@ NO_CLAIMS = {
     "Of the {count} ranks read so far, {sentence}": "progress, around another sentence",
     "{names} of {host}": "a part of another sentence",
     "{prefix}{names}": "a part of another sentence",
-    "{names} is a straggler: it costs {others} {limit}{cost} {per_step}.": "the other sentence, for a slower link",
+    "{among}{names} is a straggler: it costs {others} {limit}{cost} {per_step}.": "the other, for a slower link",
     "{names} {costs} {others} {cost} {per_step}": "a part of another sentence",
     "{cost}, less than {worth} of {base}.": "as the ranks are balanced",
     "The {count} ranks{found} are balanced; no straggler among them.": "as the ranks are balanced",

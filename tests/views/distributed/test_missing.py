@@ -135,13 +135,67 @@ def test_with_all_ranks_nothing_is_a_bound() -> None:
 
 
 def test_the_cost_of_a_straggler_is_at_most_what_it_is_while_a_later_rank_is_missing() -> None:
-    """Rank 3 is later yet: without rank 1's delay, nobody would be faster, and rank 1 doesn't arrive last."""
+    """Rank 3 is later yet: without rank 1's delay, nobody would be faster, and rank 1 doesn't arrive last.
+
+    No faster collective shows that all wait for rank 3.
+    """
     payload = distributed_payload(job(Delay("host", 1, us=5000), Delay("host", 3, us=9000)).run())
     assert re.match(
-        r"Rank 1 is a straggler: of the ranks found, it arrives last at 5 of 5 collectives and costs every other "
+        r"Of the ranks found, rank 1 is a straggler: it arrives last at 5 of 5 collectives and costs every other "
         r"rank up to (?:4\.9\d|5\.00) ms per step\.",
         plain(payload.headline),
     )
+    assert plain(payload.explanation).endswith(
+        "Rank 3 may be a straggler, too: no other trace can show that. If so, fixing rank 1 alone saves less, or "
+        "nothing."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "us", "missing", "named"),
+    [
+        ("loading", 700, 0, False),  # while rank 0 computes what rank 1 waits for
+        ("work", 700, 0, False),
+        ("loading", 4000, 0, True),  # rank 0 is done with it long before
+        ("device", 0, 0, True),  # rank 0 waits for the backward of rank 1, so that it is late as well
+        ("loading", 700, 3, False),  # none of the ranks found waits for the missing one: the true cost is 0
+    ],
+)
+def test_a_rank_that_a_missing_one_holds_up_longer_is_no_straggler(
+    kind: str, us: float, missing: int, named: bool
+) -> None:
+    """Rank 1 is late for the first message of rank 0: that costs what rank 0 doesn't need to compute it anyway."""
+    simulation = job(Delay(kind, 1, us=us, factor=1.4), programs=pipeline(4))
+    payload = distributed_payload(simulation.run(), [rank for rank in range(4) if rank != missing])
+    assert (simulation.cost_us() > 1000) == named
+    said = plain(payload.headline)
+    assert said.startswith("Of the ranks found, rank 1 is a straggler: ") == named
+    assert ("straggler" in said and "rank 1" in said.lower()) == named
+
+
+def test_what_a_rank_costs_is_nothing_if_a_missing_one_holds_it_up_anyway() -> None:
+    payload = distributed_payload(job(Delay("loading", 1, us=700), programs=pipeline(4)).run(), [1, 2, 3])
+    said = re.fullmatch(
+        r"Rank 0 may be the straggler, but its trace is missing: .* Of the ranks that were found, rank 1 costs "
+        r"the others most: up to (\d+) µs per step, but nothing if rank 0 is as late anyway\. 3 of 4 ranks .*",
+        sentences(payload),
+    )
+    assert said is not None and 690 <= float(said[1]) <= 740
+    first, *others = payload.stragglers
+    assert (first.rank, first.cost_is_limit) == (1, True)
+    assert not any(row.cost_is_limit for row in others)
+
+
+@pytest.mark.parametrize("us", [3000, 7000])
+def test_a_missing_rank_that_is_later_than_the_others_is_what_they_wait_for(us: float) -> None:
+    """The second collective of a step is as large as the first, before which both ranks are late."""
+    simulation = job(Delay("host", 1, us=5000), Delay("host", 3, us=us), programs=ddp(4, 2, overlap=False))
+    payload = distributed_payload(simulation.run())
+    if us < 5000:
+        assert plain(payload.headline).startswith("Of the ranks found, rank 1 is a straggler: ")
+    else:
+        assert plain(payload.headline).startswith("All ranks found here wait for rank 3, whose trace is missing, ")
+        assert "but nothing if rank 3 is as late anyway." in plain(payload.explanation)
 
 
 def test_the_cost_of_a_straggler_is_at_most_what_it_is_while_a_rank_that_is_as_late_is_missing() -> None:
@@ -153,6 +207,7 @@ def test_the_cost_of_a_straggler_is_at_most_what_it_is_while_a_rank_that_is_as_l
     slow = [Delay("device", rank, factor=1.4) for rank in (1, 3)]
     payload = distributed_payload(job(*slow, programs=programs).run())
     assert re.match(r"Rank 1 is a straggler: .* costs every other rank up to ", plain(payload.headline))
+    assert plain(payload.explanation).endswith("If so, fixing rank 1 alone saves less, or nothing.")
 
 
 def test_a_straggler_is_named_although_it_would_be_earlier_than_those_that_a_missing_rank_holds_up() -> None:
@@ -163,7 +218,7 @@ def test_a_straggler_is_named_although_it_would_be_earlier_than_those_that_a_mis
     simulation = job(Delay("rows", 2, factor=1.8), programs=tensor_and_data_parallel(4, 2, 2))
     payload = distributed_payload(simulation.run(), [1, 2, 3])
     found = re.match(
-        r"Rank 2 is a straggler: of the ranks found, .* up to (.+) ms per step\.", plain(payload.headline)
+        r"Of the ranks found, rank 2 is a straggler: .* up to (.+) ms per step\.", plain(payload.headline)
     )
     assert found is not None and float(found[1]) >= simulation.cost_us() / 1000
     first, *others = payload.stragglers

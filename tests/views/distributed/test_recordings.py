@@ -112,7 +112,7 @@ def test_beside_a_missing_suspect_the_rank_found_that_costs_most_is_named() -> N
     headline, explanation, _ = explained(turns, found=(0, 1, 2))
     assert headline.startswith("Rank 3 may be the straggler, but its trace is missing")
     cost = re.match(
-        r"Of the ranks that were found, rank 1 costs the others most: up to (\S+) ms per step\. ", explanation
+        r"Of the ranks that were found, rank 1 costs the others most: up to (\S+) ms per step, ", explanation
     )
     assert cost is not None and turns.cost_us() / 2000 <= float(cost[1]) <= 1.05 * turns.cost_us() / 2000 + 0.01
     _, explanation, _ = explained(replace(turns, delays=delays[1:]), found=(0, 1, 2))

@@ -17,6 +17,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.analyses.distributed.hidden_lateness import without_hidden_lateness
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.late_at_times import without_lateness_at_times
 from torch_tb_profiler.analyses.distributed.late_once import (
@@ -32,7 +33,7 @@ from torch_tb_profiler.analyses.distributed.medians import group_medians, median
 from torch_tb_profiler.analyses.distributed.operations import select
 from torch_tb_profiler.analyses.distributed.replay import JobReplay, ReplayResult, ReplayScenarios
 from torch_tb_profiler.analyses.distributed.uneven_work import even_split
-from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
+from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit, fastest_transfers
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, work_windows
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, group, positions_by_value
 from torch_tb_profiler.base.arrays import highest_by_number, median, sums_by_number
@@ -67,6 +68,7 @@ class Suspect(msgspec.Struct, frozen=True):
             missing arrive late
     host    the host if all of its ranks were replayed
     limit   of slow links: what they cost at most, where some of their collectives have none to compare them with
+    certain  of work: what they cost even if ranks whose traces are missing arrive when they do now; else `cost`
     """
 
     members: tuple[int, ...]
@@ -74,12 +76,14 @@ class Suspect(msgspec.Struct, frozen=True):
     reason: Literal["work", "transfer", "absent"] = "work"
     host: str | None = None
     limit: float | None = None
+    certain: float | None = None
 
 
 class StragglerCosts(msgspec.Struct, frozen=True):
     """What lateness costs.
 
     by_rank     float64[ranks]  ns per step that each rank costs the others
+    certain_by_rank  float64[ranks]  likewise, even if ranks whose traces are missing arrive when they do now
     longer      float64[ranks]  ns per step that each rank works longer than is typical, where it does: without it
                 no path through the job is shorter by more, whatever waits for what
     sets        sets of ranks: those of each host, and those that work longest beyond the typical time
@@ -97,6 +101,7 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     """
 
     by_rank: Float64
+    certain_by_rank: Float64
     longer: Float64
     sets: tuple[Suspect, ...]
     earliest: Float64
@@ -164,15 +169,25 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     steps = _median_typical_steps(job)
     earlier_at_times, even = (each / steps for each in savings())
     earlier = result.earlier / steps
-    by_rank = np.zeros(ranks)
-    by_rank[replayed] = [
-        _cost_to_others(earlier[:, column], members) for column, members in enumerate(groups[: len(replayed)])
-    ]
+    certain, certain_work = earlier, without_hidden_lateness(job, matching, work)
+    if certain_work is not None:
+        certain = network.replay(ReplayScenarios(typical[:, : len(groups)]), certain_work).earlier / steps
+    by_rank, certain_by_rank = np.zeros(ranks), np.zeros(ranks)
+    for column, rank in enumerate(replayed):
+        by_rank[rank], certain_by_rank[rank] = (
+            _cost_to_others(each[:, column], (rank,)) for each in (earlier, certain)
+        )
     return StragglerCosts(
         by_rank=by_rank,
+        certain_by_rank=certain_by_rank,
         longer=positive / steps,
         sets=tuple(
-            Suspect(members, _cost_to_others(earlier[:, column], members), host=host)
+            Suspect(
+                members,
+                _cost_to_others(earlier[:, column], members),
+                host=host,
+                certain=_cost_to_others(certain[:, column], members),
+            )
             for column, (members, host) in enumerate(sets, len(replayed))
         ),
         earliest=earlier[:, : len(groups)].max(axis=1, initial=0.0),
@@ -415,26 +430,15 @@ def _estimate_waits_for_absent_ranks(job: DistributedJob, matching: Matching, sp
 
     A collective of the same group that moved as much or more in less time shows how long the transfer needs.
     """
+    waits = np.zeros(len(matching), np.int64)
+    if matching.complete.all():
+        return waits
     table, examples = job.table, _choose_example_rows(matching, split)
     rows = examples[examples >= 0]
-    waits = np.zeros(len(matching), np.int64)
-    kinds = group(table.group[rows], table.collective[rows])
-    rows_of = positions_by_value(kinds.which, len(kinds))
-    for number in np.unique(kinds.which[~matching.complete[matching.instance[rows]]]).tolist():
-        same = rows[rows_of[number]]
-        sizes = table.message[same]
-        order = np.argsort(-sizes, kind="stable")
-        same, sizes = same[order], sizes[order]
-        if (sizes == ABSENT).any():
-            continue
-        shortest = np.minimum.accumulate(split.transfer[same])
-        # The last collective of equal size has the minimum over all of them.
-        last = np.searchsorted(-sizes, -sizes, "right") - 1
-        waits[matching.instance[same]] = np.where(
-            split.transfer[same] >= MIN_ABSENT_WAIT_RATIO * shortest[last],
-            split.transfer[same] - shortest[last],
-            0,
-        )
+    transfer, sizes = split.transfer[rows], table.message[rows]
+    fastest = fastest_transfers(group(table.group[rows], table.collective[rows]).which, sizes, transfer)
+    late = (sizes != ABSENT) & (transfer >= MIN_ABSENT_WAIT_RATIO * fastest)
+    waits[matching.instance[rows]] = np.where(late, transfer - fastest, 0)
     waits[matching.complete] = 0
     return waits
 

@@ -24,8 +24,11 @@ MAJORITY_COST_SHARE = 0.7
 """Stragglers are the fewest ranks that cost the others at least this share of what all differences cost these."""
 
 
-def find_suspect(comparison: RankComparison, costs: StragglerCosts) -> Suspect | None:
-    """Return the few ranks that cause most of the loss, if it is worth naming and significant."""
+def find_suspects(comparison: RankComparison, costs: StragglerCosts) -> list[Suspect]:
+    """Return the few ranks that cause most of the loss, if it is worth naming and significant; costliest first.
+
+    They may be late in work, in transfers, and without a trace: there is one suspect of each reason at most.
+    """
     min_cost = min_notable_cost(comparison)
     links = [
         link
@@ -44,7 +47,12 @@ def find_suspect(comparison: RankComparison, costs: StragglerCosts) -> Suspect |
         *links,
         *([costs.absent] if costs.absent.cost >= min_cost else []),
     ]
-    return max(suspects, key=lambda suspect: suspect.cost, default=None)
+    return sorted(suspects, key=lambda suspect: -suspect.cost)
+
+
+def is_hidden(suspect: Suspect, min_cost: float) -> bool:
+    """Return whether ranks late in their work may cost nothing, as a missing rank that they wait for is later."""
+    return suspect.certain is not None and suspect.certain < min_cost
 
 
 def find_possible(comparison: RankComparison, costs: StragglerCosts, min_cost: float) -> Suspect | None:
@@ -61,7 +69,7 @@ def longest_working(costs: StragglerCosts, min_cost: float) -> Suspect | None:
     What a late rank costs itself isn't part of that: where the others wait for a missing rank, which it may hold
     up, it would be done far earlier than they."""
     first = int(costs.by_rank.argmax())
-    single = Suspect((first,), float(costs.by_rank[first]))
+    single = Suspect((first,), float(costs.by_rank[first]), certain=float(costs.certain_by_rank[first]))
     hosts = sorted((suspect for suspect in costs.sets if suspect.host), key=lambda suspect: -suspect.cost)
     candidates = (single, *hosts, *(suspect for suspect in costs.sets if not suspect.host))
 

@@ -30,7 +30,8 @@ from torch_tb_profiler.analyses.distributed.stragglers import Straggler, Straggl
 from torch_tb_profiler.analyses.distributed.suspects import (
     causes_most_at_times,
     find_possible,
-    find_suspect,
+    find_suspects,
+    is_hidden,
     limit_cost,
     mean_step_duration,
     min_notable_cost,
@@ -39,6 +40,7 @@ from torch_tb_profiler.analyses.distributed.suspects import (
 )
 from torch_tb_profiler.analyses.distributed.totals import WorkerTotal
 from torch_tb_profiler.analyses.distributed.uneven_work import UnevenWork, find_uneven_work
+from torch_tb_profiler.model.trace import Float64
 
 UNCERTAIN_COST_SHARE = 0.1
 """Ranks that may cost at least this share of a step are named as possible stragglers, rather than call the job
@@ -67,7 +69,8 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
              the job's ranks are present, it is not recorded who communicates with whom, or ranks that are missing
              may be late
     suspect  who costs how much, together; `members` is empty for absent ranks
-    costliest  the rank with the most cost, None if none has any
+    costliest  the rank with the most cost, None if none has any; the most that it may cost if `kind` is unknown as
+               ranks are missing
     in_turn    if uneven: that another rank is late in each step; `imbalance` is what this costs
     uneven     the rank whose work differs most from the others' by the sizes of its kernels: then `imbalance` is
                what an even split would save, unknown with ranks missing; None if the sizes don't explain it
@@ -142,25 +145,27 @@ def judge_ranks(
         return StragglerVerdict("unknown", "alone")
     if not comparison.matching.compared.any():
         return StragglerVerdict("unknown", "unmatched")
-    suspect = find_suspect(comparison, costs)
+    suspects = find_suspects(comparison, costs)
     costliest = rows[0] if rows and rows[0].cost > 0 else None
     min_cost = min_notable_cost(comparison)
     uncompared = uncompared_times(comparison)
     absent_limit = costs.absent_limit + float(uncompared.max(initial=0.0))
     hidden = not coverage.complete and absent_limit >= min_cost
     missing_cost = absent_limit if hidden else None
+    suspect = next((each for each in suspects if not (hidden and is_hidden(each, min_cost))), None)
+    limited = costliest if coverage.complete else _limit_costliest(comparison, costs, rows, uncompared)
     if suspect is not None and suspect.reason == "absent":
         return StragglerVerdict(
             "unknown",
             "absent",
             suspect,
-            costliest=costliest,
+            costliest=limited,
             missing_cost=missing_cost,
             slower_devices=find_slower_devices(comparison.job),
         )
     if coverage.compared < MIN_PRESENT_SHARE * coverage.expected:
         slower = find_slower_devices(comparison.job)
-        return StragglerVerdict("unknown", "few", suspect, costliest=costliest, slower_devices=slower)
+        return StragglerVerdict("unknown", "few", suspect, costliest=limited, slower_devices=slower)
     if suspect is None and _are_groups_unknown(comparison):
         return StragglerVerdict("unknown", "groups", costliest=costliest)
     limited_by_messages = (
@@ -173,11 +178,13 @@ def judge_ranks(
         suspect = msgspec.structs.replace(suspect, cost=suspect.limit)
     named = tuple(row for row in rows if suspect is not None and row.member in suspect.members)
     found = _find_differences(comparison, costs, activities, suspect, min_cost)
-    if not (suspect or found.uncertain) and hidden and absent_limit >= (found.imbalance or 0.0):
+    # Without what a suspect works longer, it may only wait longer for a missing rank, as the others do then.
+    unclear = bool(suspects) or absent_limit >= (found.imbalance or 0.0)
+    if not (suspect or found.uncertain) and hidden and unclear:
         return StragglerVerdict(
             "unknown",
             "missing",
-            costliest=costliest if costliest is not None and costliest.cost >= min_cost else None,
+            costliest=limited if costliest is not None and costliest.cost >= min_cost else None,
             missing_cost=missing_cost,
             slower_devices=find_slower_devices(comparison.job),
         )
@@ -219,6 +226,16 @@ def judge_ranks(
         underused=underused,
         cost_is_limit=cost_is_limit,
     )
+
+
+def _limit_costliest(
+    comparison: RankComparison, costs: StragglerCosts, rows: Sequence[Straggler], hidden_waiting: Float64
+) -> Straggler | None:
+    """Return the costliest rank with the most that it may cost beside missing ones; None if none costs any."""
+    if not rows or rows[0].cost <= 0:
+        return None
+    suspect = limit_cost(comparison, costs, rows, Suspect((rows[0].member,), rows[0].cost), hidden_waiting)
+    return msgspec.structs.replace(rows[0], cost=suspect.cost, cost_is_limit=True)
 
 
 class _Differences(NamedTuple):

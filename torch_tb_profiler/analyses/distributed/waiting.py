@@ -20,6 +20,7 @@ from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.matching import Matching
 from torch_tb_profiler.analyses.distributed.medians import others_and_middles
 from torch_tb_profiler.analyses.distributed.operations import map_kinds, select
+from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.arrays import highest_by_number, lowest_by_number
 from torch_tb_profiler.base.intervals import totals_by_owner
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int64
@@ -64,6 +65,17 @@ def split_waiting(job: DistributedJob, matching: Matching) -> WaitingSplit:
         transfer[compared] = shortest[instance]
         waiting[compared] = latency - shortest[instance]
     return WaitingSplit(compared, compared & matching.complete[matching.instance], transfer, waiting)
+
+
+def fastest_transfers(kind: Int64, sizes: Int64, times: Int64) -> Int64:
+    """Return int64[n], the shortest of the times in which transfers of the same kind moved as much or more."""
+    same = group(kind, sizes)
+    fastest = lowest_by_number(same.which, times, len(same))
+    kind_of = kind[same.first]
+    by_size = np.lexsort((-sizes[same.first], kind_of))  # within each kind, the largest first
+    for part in np.split(by_size, np.flatnonzero(np.diff(kind_of[by_size])) + 1):
+        fastest[part] = np.minimum.accumulate(fastest[part])
+    return fastest[same.which]
 
 
 class BandwidthColumns(msgspec.Struct, frozen=True):

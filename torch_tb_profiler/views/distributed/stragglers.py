@@ -92,7 +92,7 @@ def explanation(members: Members[RankSummary], verdict: StragglerVerdict) -> Tex
         *(cause_sentence(comparison, cause, time_base(comparison)) for cause in _select_different_causes(verdict)),
         *(late_once_sentences(comparison, verdict.once[:MAX_EXPLAINED_EVENTS]) if is_late else ()),
         coverage_sentence(members),
-        missing_suspects_sentence(members) if is_late else (),
+        missing_suspects_sentence(members, verdict) if is_late else (),
     )
 
 

@@ -91,7 +91,8 @@ def judge_members(members: Members[RankSummary]) -> StragglerJudgment:
     explained = late[: 2 * MAX_EXPLAINED_RANKS]
     before = straggler_activity(comparison, cost.work, explained)
     verdict = judge_ranks(comparison, cost, rows, totals, before, members_coverage(members))
-    named = {row.member: row for row in verdict.ranks}
+    costliest = () if verdict.costliest is None else (verdict.costliest,)
+    named = {row.member: row for row in (*costliest, *verdict.ranks)}
     return StragglerJudgment([named.get(row.member, row) for row in rows], totals, before, verdict)
 
 

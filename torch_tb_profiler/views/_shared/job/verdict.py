@@ -48,8 +48,9 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
     Until all ranks are read, the sentence is about those that are.
     """
     comparison = compare_members(members)
-    if count_unread(members) and verdict.kind == "unknown" and verdict.reason != "missing":
-        return text("Reading the ranks.")
+    if count_unread(members) and verdict.kind == "unknown":
+        if verdict.reason != "missing" or verdict.costliest is not None:
+            return text("Reading the ranks.")
     if verdict.kind == "unknown" and not count_unread(members):
         return _unknown_sentence(members, verdict)
     if count_unread(members):
@@ -172,20 +173,27 @@ def coverage_sentence(members: Members[RankSummary]) -> Text:
     return text("{count}; {why}.", count=count, why=files if absent else times)
 
 
-def missing_suspects_sentence(members: Members[RankSummary]) -> Text:
-    """Say that ranks without a trace may be late beside the straggler; nothing if all ranks are compared.
+def missing_suspects_sentence(members: Members[RankSummary], verdict: StragglerVerdict) -> Text:
+    """Say that ranks without a trace may be late beside the stragglers; nothing if all ranks are compared.
 
-    A collective ends after the last arrival, so one that is as late as the straggler changes nothing in its trace.
+    A collective ends after the last arrival, so one that is as late as a straggler changes nothing in its trace,
+    and makes the others wait as long.
     """
     coverage = members_coverage(members)
     if coverage.complete or count_unread(members):
         return ()
     several = len(coverage.missing) != 1
-    return text(
+    also_late = text(
         "{missing} may be {late}, too: no other trace can show that.",
         missing=_missing_ranks(members) if coverage.missing else "The missing ranks",
         late="stragglers" if several else "a straggler",
     )
+    named = [row.member for row in verdict.ranks]
+    fixed = text(
+        "If so, fixing {names} alone saves less, or nothing.",
+        names=member_names(compare_members(members), named, capital=False),
+    )
+    return sentences(also_late, fixed)
 
 
 def _missing_ranks(members: Members[RankSummary], capital: bool = True) -> str:
@@ -216,26 +224,28 @@ def _straggler_sentence(
     scope  see `_scope`
     """
     count = len(verdict.ranks)
-    names = member_names(comparison, [row.member for row in verdict.ranks], complete)
+    # Beside missing ranks that the others wait for, ranks are only known to be late among those that are found.
+    among = f"Of the ranks{scope}, " if complete and verdict.missing_cost is not None else ""
+    names = member_names(comparison, [row.member for row in verdict.ranks], complete and not among)
     suspect, row = verdict.suspect, verdict.ranks[0]
     if suspect is not None and suspect.host is not None:
         names = text("{names} of {host}", names=names, host=suspect.host)
     if count > 1:
-        template = "{names} are stragglers: together they cost {others} {limit}{cost} {per_step}."
+        template = "{among}{names} are stragglers: together they cost {others} {limit}{cost} {per_step}."
     elif row.last == 0 or not complete:
-        template = "{names} is a straggler: it costs {others} {limit}{cost} {per_step}."
+        template = "{among}{names} is a straggler: it costs {others} {limit}{cost} {per_step}."
     else:
         template = (
-            "{names} is a straggler: {found}it arrives last at {collectives} and costs {others} {limit}{cost} "
+            "{among}{names} is a straggler: it arrives last at {collectives} and costs {others} {limit}{cost} "
             "{per_step}."
         )
     return text(
         template,
+        among=among,
         names=names,
         collectives=_late_collectives(comparison, row),
         others="the other rank" if len(comparison.sources) == 2 else "every other rank",
         # Without it, the others may still wait: for ranks that aren't compared, or for the next message.
-        found=f"of the ranks{scope}, " if verdict.missing_cost is not None else "",
         limit="up to " if verdict.cost_is_limit else "",
         cost=format_duration(suspect.cost if suspect else row.cost, "up" if verdict.cost_is_limit else "half"),
         per_step=time_base(comparison),
@@ -331,15 +341,18 @@ def costliest_rank_sentence(members: Members[RankSummary], row: Straggler | None
 
     A missing one that is as late in the same steps changes no trace of the others, so the cost is a limit.
     """
-    comparison, verb = compare_members(members), "compared" if members_coverage(members).untimed else "found"
+    comparison, coverage = compare_members(members), members_coverage(members)
+    verb = "compared" if coverage.untimed else "found"
     if row is None:
         return text("No delay is attributed to the ranks that were {compared}.", compared=verb)
     return text(
-        "Of the ranks that were {compared}, {name} costs the others most: up to {cost} {per_step}.",
+        "Of the ranks that were {compared}, {name} costs the others most: up to {cost} {per_step}, but nothing if "
+        "{missing} is as late anyway.",
         compared=verb,
         name=rank_names([comparison.sources[row.member]], capital=False),
         cost=format_duration(row.cost, "up"),
         per_step=time_base(comparison),
+        missing=_missing_ranks(members, capital=False) if len(coverage.missing) == 1 else "another rank",
     )
 
 

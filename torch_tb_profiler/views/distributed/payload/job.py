@@ -69,7 +69,8 @@ class StragglerRow(msgspec.Struct, frozen=True):
     collectives  compared ones it took part in whose arrivals differ by more than the error of the clocks
     last, last_ratio  how often it arrived last in these
     cost_ns      per step: how much sooner the other ranks would finish if this one worked as long as the median
-                 rank; cost_is_limit: at most that, as the verdict says of the only straggler
+                 rank; cost_is_limit: at most that, as the verdict says of the only straggler, or of the rank
+                 found that costs most beside missing ones
     delay_ns     waiting it caused in those: time between the median arrival of the other ranks and its own, minus
                  the time it had waited for others; time in which several collectives wait for it counts once
     delay_per_step_ns  delay_ns over the number of steps
