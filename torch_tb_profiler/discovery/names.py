@@ -19,7 +19,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import datetime, timezone
-from typing import NamedTuple
 
 import msgspec
 
@@ -149,7 +148,7 @@ def stamp_label(stamp: str | None) -> str:
     return stamp
 
 
-class AscendPlace(NamedTuple):
+class AscendPlace(msgspec.Struct, frozen=True):
     """What the folders around one of Ascend's traces say; `run` is "" in the log folder itself."""
 
     run: str

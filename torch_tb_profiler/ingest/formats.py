@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
+
+import msgspec
 
 from torch_tb_profiler.ingest.runtime import Report
 
@@ -25,7 +27,7 @@ class ParseTrace(Protocol):
         ...
 
 
-class TraceFormat(NamedTuple):
+class TraceFormat(msgspec.Struct, frozen=True):
     """A format of trace files.
 
     name        display name
@@ -44,7 +46,7 @@ class TraceFormat(NamedTuple):
     alone: bool = False
 
 
-class FileFormat(NamedTuple):
+class FileFormat(msgspec.Struct, frozen=True):
     """A format of files beside the traces of a run, recognized by their suffixes.
 
     Small files are read when they are requested; files of any size are loaded and cached as traces are.
@@ -62,7 +64,7 @@ class FileFormat(NamedTuple):
     content: Callable[[Trace], Any] | None = None
 
 
-class ForeignFormat(NamedTuple):
+class ForeignFormat(msgspec.Struct, frozen=True):
     """A format of another tool whose files may lie in a log folder.
 
     kind      display name, singular
@@ -107,7 +109,7 @@ def recognize_trace(head: bytes) -> TraceFormat | None:
     return next((fmt for fmt in reversed(trace_formats()) if fmt.sniff(head)), None)
 
 
-class _Suffixes(NamedTuple):
+class _Suffixes(msgspec.Struct, frozen=True):
     """The suffixes of the formats of some importers: a job has thousands of files, each asked for several times.
 
     trace       of traces, longest first

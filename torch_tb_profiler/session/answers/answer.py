@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch_tb_profiler.view import View
 
 
-class ViewRequest(NamedTuple):
+class ViewRequest(msgspec.Struct, frozen=True):
     """The names and parameters of a request; with `wait`, it waits for the files, up to `timeout` seconds."""
 
     names: RequestedNames

@@ -13,8 +13,6 @@ from torch_tb_profiler.base.errors import NotFoundError, TraceError
 from torch_tb_profiler.discovery import ListedRun, MemoryFile
 from torch_tb_profiler.ingest.formats import FileFormat, file_format_by_kind
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest, check_available
-from torch_tb_profiler.session.answers.pair import PairAnswers
-from torch_tb_profiler.session.answers.run import RunAnswers
 from torch_tb_profiler.session.cache.entries import encode_json
 from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.log import LogFolders
@@ -27,6 +25,8 @@ from torch_tb_profiler.views import find_view
 if TYPE_CHECKING:
     from torch_tb_profiler.model.trace import Trace
     from torch_tb_profiler.session.answers.dumps import DumpAnswers
+    from torch_tb_profiler.session.answers.pair import PairAnswers
+    from torch_tb_profiler.session.answers.run import RunAnswers
 
 logger = logging.getLogger(__name__)
 
@@ -35,21 +35,32 @@ MAX_RELOADS = 5
 
 
 class AnswerBuilder:
-    """Builds the answers of views of every kind."""
+    """Builds the answers of views of every kind; what rarer kinds need is imported for the first of them."""
 
     def __init__(self, log: LogFolders, files: RequestedFiles, targets: Targets) -> None:
+        self._log = log
+        self._files = files
+        self._targets = targets
         self._trace_answers = TraceAnswers(files, targets)
-        self._run_answers = RunAnswers(files, targets, self._trace_answers.payload)
-        self._pair_answers = PairAnswers(files, targets)
         self._file_answers = FileAnswers(log, files, targets)
-        self._arguments = log, files, targets
+
+    @cached_property
+    def _run_answers(self) -> RunAnswers:
+        from torch_tb_profiler.session.answers.run import RunAnswers
+
+        return RunAnswers(self._files, self._targets, self._trace_answers.payload)
+
+    @cached_property
+    def _pair_answers(self) -> PairAnswers:
+        from torch_tb_profiler.session.answers.pair import PairAnswers
+
+        return PairAnswers(self._files, self._targets)
 
     @cached_property
     def _dump_answers(self) -> DumpAnswers:
-        """Build it for the first view of dumps, because it imports the readers of flight recorders."""
         from torch_tb_profiler.session.answers.dumps import DumpAnswers
 
-        return DumpAnswers(*self._arguments)
+        return DumpAnswers(self._log, self._files, self._targets)
 
     def answer(self, slug: str, request: ViewRequest) -> Answer:
         """Answer a view as `Session.view` does."""
