@@ -18,7 +18,7 @@ from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.devices import device_ids
 from torch_tb_profiler.model.kernels.families import family_of_name
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
-from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, codes_of_kinds, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.serving.labeled import COUNTS, DECODE, MIXED, PREFILL, UNKNOWN_PHASE, EngineBatches
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64, Trace, name_mask
 
@@ -78,7 +78,7 @@ def serving_kernels(trace: Trace) -> ServingKernels:
 @stored
 def _build_masks_of_names(trace: Trace) -> tuple[Bool, Bool, Bool, Bool, Bool]:
     """Return the columns of `ServingKernels` by name of a kernel: bool[strings + 1] each."""
-    names = trace.events.name[rows_of_kind(trace, Kind.KERNEL)]
+    names = codes_of_kinds(trace, Kind.KERNEL)
 
     def mask(rule: AnyCase, whole: bool = False) -> Bool:
         def matches(name: str) -> object:
