@@ -88,6 +88,11 @@ def test_words_and_patterns_for_any_case_have_no_upper_case_of_their_own() -> No
         assert type(rule) is Words or all(each == each.lower() for each in plain)
 
 
+def parse(expression: re.Pattern[Any]) -> Any:
+    """Return the parts of an expression, as `re` compiles them."""
+    return (getattr(re, "_parser", None) or importlib.import_module("sre_parse")).parse(expression.pattern)
+
+
 def always_has(word: str, parsed: Any) -> bool:
     """Return whether all that a parsed expression matches has a word, as far as its parts show."""
     run = ""
@@ -97,17 +102,53 @@ def always_has(word: str, parsed: Any) -> bool:
             return True
         if str(operation) == "SUBPATTERN" and always_has(word, value[-1]):
             return True
+        if str(operation) == "ASSERT" and value[0] > 0 and always_has(word, value[1]):
+            return True
         if str(operation) == "BRANCH" and all(always_has(word, branch) for branch in value[1]):
             return True
     return word == ""
 
 
 def test_a_word_is_part_of_all_that_its_pattern_matches() -> None:
-    parser = getattr(re, "_parser", None) or importlib.import_module("sre_parse")
-    assert not always_has("mm", parser.parse("^(?:add|b)?mm$|(?:^|_)m"))
+    assert not always_has("mm", parse(re.compile("^(?:add|b)?mm$|(?:^|_)m")))
     for rule in rules():
         for word, pattern in rule._patterns:
-            assert always_has(word, parser.parse(pattern.pattern)), (word, pattern.pattern)
+            assert always_has(word, parse(pattern)), (word, pattern.pattern)
+
+
+@pytest.mark.parametrize(
+    ("module", "expression", "word"),
+    [
+        ("discovery.companions", "_AGENTS", ".csv"),
+        ("discovery.companions", "_TABLE", ".csv"),
+        ("discovery.origin_files", "_METRICS", "^rank_"),
+        ("discovery.trackers", "_MLFLOW_TAG", "/tags/mlflow.runName"),
+        ("discovery.trackers", "_WANDB", ".wandb"),
+        ("ingest.aorta", "_LINE", '"global_step"'),
+        ("ingest.gpu_metrics.amd_smi", "_HEADER", "timestamp"),
+        ("ingest.gpu_metrics.nvidia_smi", "_MONITOR_HEADER", "#"),
+        ("ingest.kineto.document", "_SURROGATE_ESCAPE", "\\u"),
+        ("ingest.rocprof.sniff", "_JSON", "rocprofiler-sdk-tool"),
+        ("model.communication.groups", "_ELIDED", "..."),
+        ("model.costs.formulas.elementwise", "FOREACH", "^aten::_foreach_"),
+        ("model.costs.formulas.elementwise", "GENERATED", "^triton_"),
+        ("model.kernels.families", "_TRITON", "^triton_"),
+        ("model.kernels.short_names", "_CUDNN_ATTENTION", "^cudnn_generated"),
+        ("model.kernels.short_names", "_FIRST_TENSOR", "cublasGem"),
+        ("model.kernels.short_names", "_OPAQUE", "OpaqueType<"),
+        ("model.kernels.short_names", "_TRITON", "^triton_"),
+        ("model.origins.compiled", "CALL", "^## Call"),
+        ("model.ranks", "_LABEL", "^["),
+        ("model.vendors.gaudi", "_CARD_PROCESS", "HPU"),
+    ],
+)
+def test_a_word_that_is_asked_for_first_is_part_of_all_matches(module: str, expression: str, word: str) -> None:
+    parsed = parse(getattr(importlib.import_module(f"torch_tb_profiler.{module}"), expression))
+    if word.startswith("^"):
+        word = word[1:]
+        assert str(parsed[0][0]) == "AT"
+        parsed = parsed[1 : 1 + len(word)]
+    assert always_has(word, parsed)
 
 
 def test_rules_answer_of_names_what_one_expression_without_words_answers() -> None:
