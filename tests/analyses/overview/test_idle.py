@@ -128,3 +128,11 @@ def test_a_stretch_is_named_after_the_shortest_slice_that_covers_half_of_it(
     trace = draw("\n".join(f"host cpu_op {each}" for each in ["start 0 0", *slices]))
     stretch = Intervals(np.array([0]), np.array([end]))
     assert [each.name for each in dominant_frames(trace, stretch)] == found
+
+
+def test_stretches_are_compared_with_many_slices_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch_tb_profiler.analyses.overview.dominant_frames._CELLS_AT_ONCE", 4)  # 2 stretches
+    trace = draw("host cpu_op a 0 10\nhost cpu_op b 20 40")
+    stretches = Intervals(np.array([0, 12, 20, 40, 70]) * 1_000, np.array([10, 18, 35, 60, 99]) * 1_000)
+    found = {each.name: each.during.starts.tolist() for each in dominant_frames(trace, stretches)}
+    assert found == {"a": [0], "b": [20_000, 40_000]}

@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.overview.finding import NO_ROWS
 from torch_tb_profiler.analyses.overview.idle import long_stretches
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
-from torch_tb_profiler.base.arrays import distinct, search_sorted
+from torch_tb_profiler.base.arrays import distinct, search_sorted, sums_by_number
 from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import is_anonymous_frame, is_training_mark
 from torch_tb_profiler.base.memo import derived
@@ -31,6 +31,9 @@ from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, di
 
 MAX_STRETCHES = 200
 """Stretches that are looked into, the longest ones."""
+
+_CELLS_AT_ONCE = 1 << 22
+"""Pairs of a stretch and a slice that are compared at once, which bounds the memory."""
 
 
 class DominantFrame(msgspec.Struct, frozen=True):
@@ -72,13 +75,15 @@ def _find_deepest_slices(trace: Trace, stretches: Intervals) -> tuple[Int64, Int
     shortest_first = np.argsort(finish - start, kind="stable")
     rows, start, finish = rows[shortest_first], start[shortest_first], finish[shortest_first]
     # A slice covers half of a stretch if it is as long, begins before the last half, and ends after the first one.
-    long_enough = np.searchsorted(finish - start, half).tolist()
-    latest, earliest = (stretches.ends[longest] - half).tolist(), (stretches.starts[longest] + half).tolist()
-    found = np.full(len(longest), NO_CODE, np.int64)
-    for i, first in enumerate(long_enough):
-        covers = (start[first:] <= latest[i]) & (finish[first:] >= earliest[i])
-        if covers.any():
-            found[i] = first + covers.argmax()
+    latest, earliest = stretches.ends[longest] - half, stretches.starts[longest] + half
+    found = np.empty(len(longest), np.int64)
+    at_once = max(1, _CELLS_AT_ONCE // max(len(rows), 1))
+    for low in range(0, len(longest), at_once):
+        some = slice(low, low + at_once)
+        covers = finish - start >= half[some, None]
+        covers &= start <= latest[some, None]
+        covers &= finish >= earliest[some, None]
+        found[some] = np.where(covers.any(axis=1), covers.argmax(axis=1), NO_CODE) if len(rows) else NO_CODE
     return longest[found >= 0], rows[found[found >= 0]]
 
 
@@ -136,10 +141,10 @@ def _find_rows_of_long_names(trace: Trace, least: float) -> Int32:
     kinds, count = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON), len(trace.strings) + 1
     rows_of_kinds = [rows_of_kind(trace, kind) for kind in kinds]
     codes = [trace.events.name.take(rows) for rows in rows_of_kinds]
-    times = np.zeros(count)
+    times = np.zeros(count, np.int64)
     for rows, code in zip(rows_of_kinds, codes, strict=True):
         # NO_CODE, which is no name, is the first cell.
-        times += np.bincount(code + 1, np.maximum(trace.events.duration.take(rows), 0), minlength=count)
+        times += sums_by_number(code + 1, np.maximum(trace.events.duration.take(rows), 0), count)
     is_long = np.append(times[1:] >= least, False)
     found = [rows[is_long.take(code)] for rows, code in zip(rows_of_kinds, codes, strict=True)]
     return np.sort(np.concatenate(found))

@@ -212,14 +212,19 @@ def _find_launch_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     Launches block if most of the long kernels end with their call.
     """
     at = np.flatnonzero((items.call >= 0) & (event_kinds(trace)[items.row] == Kind.KERNEL))
-    finish = event_ends(trace)[items.call[at]]
-    ends_in_call = (items.end[at] <= finish + MAX_WAKE_NS) & (items.start[at] < finish)
-    is_long = items.end[at] - items.start[at] > _MIN_LONG_KERNEL_NS
-    if is_long.sum() < _MIN_LONG_KERNELS or ends_in_call[is_long].mean() < _MIN_BLOCKING_SHARE:
+    long = at[items.end[at] - items.start[at] > _MIN_LONG_KERNEL_NS]
+    if len(long) < _MIN_LONG_KERNELS or _end_in_their_calls(trace, items, long).mean() < _MIN_BLOCKING_SHARE:
         at = at[:0]
     else:
-        at = at[ends_in_call]
+        at = at[_end_in_their_calls(trace, items, at)]
     return items.call[at].astype(np.int64), at
+
+
+def _end_in_their_calls(trace: Trace, items: DeviceItems, at: Int64) -> Bool:
+    """Return bool[k]: which of these items end before the call that launches them returns, or right after."""
+    finish = event_ends(trace)[items.call[at]]
+    ends: Bool = (items.end[at] <= finish + MAX_WAKE_NS) & (items.start[at] < finish)
+    return ends
 
 
 def _find_full_queue_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:

@@ -17,7 +17,8 @@ def as_column(values: npt.NDArray[Any], dtype: npt.DTypeLike, *shape: int) -> np
 
 def address(column: npt.NDArray[Any]) -> int:
     """Return where the first entry of a column is in memory."""
-    return column.ctypes.data
+    place: int = column.__array_interface__["data"][0]  # `ctypes.data` takes twice as long
+    return place
 
 
 def check_numbers(numbers: npt.NDArray[np.integer[Any]], count: int) -> Any:
