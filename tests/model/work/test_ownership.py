@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.model.work.operator_events import FLOAT, SCALAR, kernel, launch, operator, work_of
+from tests.model.work.operator_events import BF16, FLOAT, SCALAR, kernel, launch, operator, work_of
 
 MM = {"dims": [[8, 16], [16, 4]], "types": [FLOAT, FLOAT]}
 LINEAR = {"dims": [[8, 16], [4, 16]], "types": [FLOAT, FLOAT]}
@@ -161,3 +161,24 @@ def test_forward_operators_inside_backward_are_recomputed() -> None:
     )  # fmt: skip
     assert names == ["aten::mm"] * 3
     assert done.recomputed.tolist() == [False, True, False]
+
+
+def test_calls_differ_if_any_of_their_texts_or_their_kernels_do() -> None:
+    sums = [
+        {"dims": dims, "types": types, "values": values, "strides": strides}
+        for dims in ([[8, 4], [], []], [[4, 8], [], []])
+        for types in ([FLOAT, "ScalarList", SCALAR], [BF16, "ScalarList", SCALAR])
+        for values in (["", "[0]", ""], ["", "[1]", ""])
+        for strides in ([[4, 1], [], []], [[0, 1], [], []])
+    ]
+    calls = [(inputs, name) for name in ("sum", "reduce") for inputs in sums] * 2
+    events = [
+        event
+        for i, (inputs, name) in enumerate(calls)
+        for event in (
+            operator("aten::sum", 10 * i, 9, **inputs), launch(10 * i + 1, i + 1), kernel(name, 10 * i, 5, i + 1)
+        )
+    ]  # fmt: skip
+    done, _ = work_of(*events)
+    assert len(set(done.signature.tolist())) == len(calls) // 2
+    assert done.signature[: len(calls) // 2].tolist() == done.signature[len(calls) // 2 :].tolist()

@@ -72,8 +72,8 @@ def backward_tasks(trace: Trace) -> BackwardTasks:
     engine = rows_named(trace, lambda text: text.startswith(ENGINE_PREFIX), Kind.CPU_OP)
     accumulate = rows_named(trace, lambda text: text.endswith(ACCUMULATE_SUFFIX), Kind.CPU_OP)
     is_engine = rows_mask(trace, engine)
-    accumulate = accumulate[is_engine[accumulate] | (_find_engine_around(trace, accumulate, is_engine) < 0)]
-    around = _find_engine_around(trace, links.backward, is_engine)
+    accumulate = accumulate[is_engine[accumulate] | (find_marked_around(trace, accumulate, is_engine) < 0)]
+    around = find_marked_around(trace, links.backward, is_engine)
     forward = np.full(len(trace), NO_CODE, np.int32)
     linked = np.where(around >= 0, around, links.backward)
     forward[linked] = links.forward
@@ -92,21 +92,21 @@ def _find_outermost_by_name(trace: Trace, tasks: Int32) -> Int32:
     is_task = rows_mask(trace, tasks)
     named = named[~is_task[named]]
     is_task[named] = True
-    return named[_find_engine_around(trace, enclosing_operators(trace)[named], is_task) < 0]
+    return named[find_marked_around(trace, enclosing_operators(trace)[named], is_task) < 0]
 
 
-def _find_engine_around(trace: Trace, rows: Int32, is_engine: Bool) -> Int32:
-    """Return the innermost engine operator that is, or is around, each operator, int32[k]; NO_CODE if none.
+def find_marked_around(trace: Trace, rows: Int32, is_marked: Bool) -> Int32:
+    """Return the innermost marked operator that is, or is around, each operator, int32[k]; NO_CODE if none.
 
-    is_engine  bool[n]
+    is_marked  bool[n]
     """
     around = enclosing_operators(trace)
     surrounding: Int32 = rows.copy()
-    climbing = np.flatnonzero((rows >= 0) & ~is_engine[rows])
+    climbing = np.flatnonzero((rows >= 0) & ~is_marked[rows])
     while len(climbing):
         above = around[surrounding[climbing]]
         surrounding[climbing] = above
-        climbing = climbing[(above >= 0) & ~is_engine[above]]
+        climbing = climbing[(above >= 0) & ~is_marked[above]]
     return surrounding
 
 

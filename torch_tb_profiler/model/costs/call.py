@@ -14,8 +14,10 @@ import json
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Annotated, cast
 
 import msgspec
+from msgspec.json import Decoder
 
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.dtypes import Unit, bytes_per_element
@@ -25,8 +27,23 @@ _LISTS = {"TensorList", "GenericList"}
 _MAX_ELEMENTS = 2**62
 """A tensor of this many elements or more is damage."""
 
+_NO_JSON = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
+
 _KNOWN_TEXTS = 4096
 """Texts of arguments that were read lately and are kept: calls with other values have the same shapes."""
+
+_Sizes = tuple[int, ...]
+_Shape = _Sizes | list[_Sizes | None] | None
+"""Sizes (or strides) of a tensor, or of each in a list; None for what no tensor can have."""
+
+_Type = tuple[str, int | None]
+"""An element type, and its bytes; None for what is no tensor."""
+
+_NO_TENSOR: _Type = ("", None)
+
+_PLAIN_SHAPES = Decoder(tuple[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], ...])
+_PLAIN_VALUES = Decoder(tuple[str, ...])
+"""Most texts: they are read several times as fast as those with lists of tensors or with damage."""
 
 _ASCEND_SIZES = lazy_regex(r"(?:\d{1,18}(?:,\d{1,18})*)?")
 
@@ -170,68 +187,96 @@ def _read_inputs(
     dims_text: str | None, types_text: str | None, strides_text: str | None, element: str | None
 ) -> tuple[Tensor | tuple[Tensor, ...] | None, ...] | None:
     """Return the inputs of a call, None if the shapes are missing; `element` is the type in lists of tensors."""
-    dims, types, strides = _parse_list(dims_text), _parse_list(types_text), _parse_list(strides_text)
-    if dims is None and types is None and dims_text is not None and types_text is not None:
-        dims, types = _parse_ascend_inputs(dims_text, types_text)
-    if dims is None or types is None:
+    shapes, types, strides = _read_shapes(dims_text), _read_types(types_text), _read_shapes(strides_text)
+    if shapes is None and types is None and dims_text is not None and types_text is not None:
+        shapes, types = _read_ascend_inputs(dims_text, types_text)
+    if shapes is None or types is None:
         return None
-    inputs = []
-    for position, shape in enumerate(dims):
-        kind = types[position] if position < len(types) else ""
-        steps = strides[position] if strides is not None and position < len(strides) else None
-        inputs.append(_read_input(shape, kind if isinstance(kind, str) else "", steps, element))
+    missing = len(shapes) - min(len(types), len(strides or ()))
+    types, strides = types + (_NO_TENSOR,) * missing, (*(strides or ()), *(None,) * missing)
+    inputs: list[Tensor | tuple[Tensor, ...] | None] = []
+    for shape, (kind, width), steps in zip(shapes, types, strides, strict=False):
+        if isinstance(shape, list):
+            inputs.append(_read_tensors(shape, element, steps) if kind in _LISTS else None)
+        elif width is None or shape is None or math.prod(shape) >= _MAX_ELEMENTS:
+            inputs.append(None)
+        else:
+            inputs.append(Tensor(shape, steps if isinstance(steps, tuple) else None, kind, width))
     return tuple(inputs)
 
 
 @lru_cache(_KNOWN_TEXTS)
 def _read_values(text: str | None) -> tuple[str, ...] | None:
     """Return the texts of the arguments that are no tensors, None if the trace has none."""
-    values = _parse_list(text)
+    try:
+        return _PLAIN_VALUES.decode(text) if text else None
+    except _NO_JSON:
+        values = _parse_list(text)
     return None if values is None else tuple(value if isinstance(value, str) else "" for value in values)
 
 
 def _parse_list(text: str | None) -> list[object] | None:
     try:
         value = msgspec.json.decode(text) if text else None
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+    except _NO_JSON:
         return None
     return value if isinstance(value, list) else None
 
 
-def _parse_ascend_inputs(dims: str, types: str) -> tuple[list[object] | None, list[object] | None]:
+def _read_shapes(text: str | None) -> Sequence[_Shape] | None:
+    """Return the sizes (or strides) of each input, of a list of tensors those of each; None if there are none."""
+    try:
+        return _PLAIN_SHAPES.decode(text) if text else None
+    except _NO_JSON:
+        values = _parse_list(text)
+    return None if values is None else [_read_shape(value) for value in values]
+
+
+def _read_shape(value: object) -> _Shape:
+    if isinstance(value, list) and value and all(isinstance(member, list) for member in value):
+        return [_read_sizes(member) for member in value]
+    return _read_sizes(value)
+
+
+def _read_sizes(values: object) -> _Sizes | None:
+    """Return the sizes (or strides) as a tuple, or None if a tensor can't have them."""
+    is_valid = isinstance(values, list) and all(type(value) is int and value >= 0 for value in values)
+    return tuple(cast(list[int], values)) if is_valid else None
+
+
+@lru_cache(_KNOWN_TEXTS)
+def _read_types(text: str | None) -> tuple[_Type, ...] | None:
+    """Return the type of each input and the bytes of an element, None of what is no tensor."""
+    values = _parse_list(text)
+    return None if values is None else tuple(_read_type(value) for value in values)
+
+
+def _read_type(value: object) -> _Type:
+    kind = value if isinstance(value, str) else ""
+    return kind, None if kind in _NOT_TENSORS or kind in _LISTS else bytes_per_element(kind)
+
+
+def _read_ascend_inputs(dims: str, types: str) -> tuple[list[_Sizes] | None, tuple[_Type, ...] | None]:
     """Return (shapes, types) from the texts of Ascend's profiler, or None twice if a shape is invalid."""
     shapes = [shape.strip() for shape in dims.split(";")]
     if not dims.strip() or not all(_ASCEND_SIZES.fullmatch(shape) for shape in shapes):
         return None, None
-    return [[int(size) for size in shape.split(",") if size] for shape in shapes], [*types.split(";")]
+    sizes = [tuple(int(size) for size in shape.split(",") if size) for shape in shapes]
+    return sizes, tuple(_read_type(kind) for kind in types.split(";"))
 
 
-def _read_input(
-    shape: object, kind: str, strides: object, element: str | None
-) -> Tensor | tuple[Tensor, ...] | None:
-    if not isinstance(shape, list):
+def _read_tensors(shapes: list[_Sizes | None], element: str | None, strides: _Shape) -> tuple[Tensor, ...] | None:
+    """Return the tensors of a list, None if one of them is unknown."""
+    width = bytes_per_element(element) if element else None
+    steps = strides if isinstance(strides, list) and len(strides) == len(shapes) else [None] * len(shapes)
+    if width is None or element is None:
         return None
-    if kind in _LISTS and shape and all(isinstance(member, list) for member in shape):
-        steps = strides if isinstance(strides, list) and len(strides) == len(shape) else [None] * len(shape)
-        members = [_read_tensor(member, element, step) for member, step in zip(shape, steps, strict=True)]
-        tensors = tuple(tensor for tensor in members if tensor is not None)
-        return tensors if len(tensors) == len(members) else None
-    return None if kind in _NOT_TENSORS or kind in _LISTS else _read_tensor(shape, kind, strides)
-
-
-def _read_tensor(shape: object, kind: str | None, strides: object) -> Tensor | None:
-    width = bytes_per_element(kind) if kind else None
-    sizes = _parse_sizes(shape)
-    if sizes is None or width is None or kind is None:
-        return None
-    return Tensor(sizes, _parse_sizes(strides), kind, width)
-
-
-def _parse_sizes(values: object) -> tuple[int, ...] | None:
-    """Return the sizes (or strides) as a tuple, or None if a tensor can't have them."""
-    if not isinstance(values, list) or not all(type(value) is int and value >= 0 for value in values):
-        return None
-    return tuple(values) if math.prod(values) < _MAX_ELEMENTS else None
+    tensors = [
+        Tensor(shape, step, element, width)
+        for shape, step in zip(shapes, steps, strict=True)
+        if shape is not None and math.prod(shape) < _MAX_ELEMENTS
+    ]
+    return tuple(tensors) if len(tensors) == len(shapes) else None
 
 
 def element_type_in_kernel(kernel: str) -> str | None:

@@ -21,8 +21,8 @@ from torch_tb_profiler.base.arrays import highest_by_number
 from torch_tb_profiler.base.compiled import column_functions
 from torch_tb_profiler.base.intervals import totals_by_owner
 from torch_tb_profiler.base.memo import stored
-from torch_tb_profiler.model.calls.autograd import backward_tasks
-from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_operators, innermost_enclosing
+from torch_tb_profiler.model.calls.autograd import backward_tasks, find_marked_around
+from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.costs.call import Cost, UnknownCostError, read_call
 from torch_tb_profiler.model.costs.models import CostModel, find_cost_model
 from torch_tb_profiler.model.dtypes import peak_dtype
@@ -47,6 +47,9 @@ NOT_MODELED = "this operator has no formula for FLOPs and bytes"
 
 _HOST_COPIES = ("HtoD", "DtoH", "Host", "Pageable", "Pinned")
 """Texts in the names of copies to or from the host."""
+
+_CodedTexts = tuple[Int32, Sequence[str]]
+"""An argument of some calls: the code of each one, and the texts."""
 
 
 class OperatorWork(msgspec.Struct, frozen=True):
@@ -96,14 +99,15 @@ def operator_work(trace: Trace) -> OperatorWork:
     start, end = event_spans(trace, rows)
     length = end - start
     main = _find_main_event(call, length, rows, _are_products(trace, rows), count)
-    signature, first = _number_signatures(trace, owners, main)
+    inputs = _code_inputs(trace, owners.calls)
+    signature, first = _number_signatures(trace, owners, main, inputs)
     kernels = _event_names(trace, main[first])
-    costs = _compute_owner_costs(trace, owners, first, kernels)
+    costs = _compute_owner_costs(trace, owners, first, kernels, _texts_of_inputs(inputs, first))
     types, reasons = _TextCodes(), _TextCodes()
     type_codes = [types.add(peak_dtype(c.type, c.unit, k)) for c, k in zip(costs, kernels, strict=True)]
     reason = np.array([reasons.add(cost.reason or "") for cost in costs], np.int32)[signature]
     flops, needed, moved = (
-        np.array([np.nan if value is None else value for value in values], np.float64)[signature]
+        np.array(values, np.float64)[signature]  # None becomes NaN
         for values in (
             [cost.flops for cost in costs],
             [cost.needed for cost in costs],
@@ -192,30 +196,27 @@ def _find_main_event(call: Int32, length: Int64, rows: Int32, is_product: Bool, 
     return main
 
 
-def _number_signatures(trace: Trace, owners: WorkOwners, main: Int32) -> tuple[Int32, Int64]:
+def _number_signatures(
+    trace: Trace, owners: WorkOwners, main: Int32, inputs: Sequence[_CodedTexts]
+) -> tuple[Int32, Int64]:
     """Return (int32[k] signature of each call, int64[s] position of the first call of each signature)."""
-    names, calls = trace.events.name, owners.calls
-    signature, size = np.zeros(len(calls), np.int64), min(len(calls), 1)
-    for codes in (
-        owners.name,
-        owners.captured,
-        _code_input_shapes(trace, calls)[0],
-        *(trace.arg_codes(key, calls)[0] for key in INPUT_KEYS[1:]),
-        names[main],
-    ):
-        if len(codes) == 0 or codes.min() == codes.max():
+    count = len(owners.calls)
+    signature, size = np.zeros(count, np.int64), min(count, 1)
+    for column in (owners.name, owners.captured, *(codes for codes, _ in inputs), trace.events.name[main]):
+        if count == 0 or column.min() == column.max():
             continue  # a column that is the same for all tells none apart
-        key = signature * (int(codes.max(initial=0)) + 2) + codes + 1
-        signature, size = _compact(key)
+        # These calls have few of the texts: numbered without gaps, the combinations of two columns fit a table.
+        codes, distinct = _compact(column.astype(np.int64) + 1)
+        signature, size = _compact(signature * distinct + codes)
     first = np.zeros(size, np.int64)
-    first[signature[::-1]] = np.arange(len(calls))[::-1]
+    first[signature[::-1]] = np.arange(count)[::-1]
     return signature.astype(np.int32), first
 
 
 def _compact(key: Int64) -> tuple[Int64, int]:
     """Return (codes without gaps, their number); `key` may be overwritten by them."""
     top = int(key.max(initial=0)) + 1
-    if top > 8 * len(key) + 1024:
+    if top > 16 * len(key) + 1024:
         values, codes = np.unique(key, return_inverse=True)
         return codes.reshape(-1), len(values)
     if functions := column_functions(len(key)):
@@ -244,8 +245,15 @@ def call_cost(trace: Trace, row: int, kernel: int) -> Cost:
 
 def input_texts(trace: Trace, rows: Int32) -> list[tuple[str | None, ...]]:
     """Return the texts of the arguments of calls that their cost depends on, in the order of `INPUT_KEYS`."""
-    columns = [_code_input_shapes(trace, rows), *(trace.arg_codes(key, rows) for key in INPUT_KEYS[1:])]
-    return list(zip(*(_texts_of(codes, texts) for codes, texts in columns), strict=True))
+    return _texts_of_inputs(_code_inputs(trace, rows), np.arange(len(rows)))
+
+
+def _code_inputs(trace: Trace, rows: Int32) -> list[_CodedTexts]:
+    return [_code_input_shapes(trace, rows), *(trace.arg_codes(key, rows) for key in INPUT_KEYS[1:])]
+
+
+def _texts_of_inputs(inputs: Sequence[_CodedTexts], positions: Int64) -> list[tuple[str | None, ...]]:
+    return list(zip(*(_texts_of(codes[positions], texts) for codes, texts in inputs), strict=True))
 
 
 def _texts_of(codes: Int32, texts: Sequence[str]) -> list[str | None]:
@@ -254,15 +262,21 @@ def _texts_of(codes: Int32, texts: Sequence[str]) -> list[str | None]:
     return [known.get(code) for code in codes.tolist()]
 
 
-def _compute_owner_costs(trace: Trace, owners: WorkOwners, positions: Int64, kernels: Sequence[str]) -> list[Cost]:
-    """Return the costs of the calls at these positions, whose longest kernels have these names."""
+def _compute_owner_costs(
+    trace: Trace,
+    owners: WorkOwners,
+    positions: Int64,
+    kernels: Sequence[str],
+    inputs: Sequence[tuple[str | None, ...]],
+) -> list[Cost]:
+    """Return the costs of the calls at these positions, with their main kernels and the texts of their inputs."""
     calls, models, costs = owners.calls[positions], _KnownModels(trace), []
     for is_modeled, captured, name, kernel, texts in zip(
         owners.modeled[positions].tolist(),
         owners.captured[positions].tolist(),
         _event_names(trace, calls),
         kernels,
-        input_texts(trace, calls),
+        inputs,
         strict=True,
     ):
         if not is_modeled:
@@ -347,15 +361,14 @@ def is_recomputed(trace: Trace, calls: Int32) -> Bool:
     recomputed = np.zeros(len(calls), np.bool_)
     if len(tasks) == 0:
         return recomputed
-    around = enclosing_operators(trace)
-    within = innermost_enclosing(trace, build_call_tree(trace, tasks), among=calls) >= 0
-    at = calls[within]
+    around, is_task = enclosing_operators(trace), rows_mask(trace, tasks)
+    at = calls.copy()
     # Climb to the nearest operator with a number, which the task itself has, too.
     climbing = np.flatnonzero(trace.arg_int("Sequence number", at) == ABSENT)
     while len(climbing):
-        above = around[at[climbing]]
-        at[climbing] = above
+        at[climbing] = above = around[at[climbing]]
         climbing = climbing[(above >= 0) & (trace.arg_int("Sequence number", above) == ABSENT)]
-    is_task = rows_mask(trace, tasks)
-    recomputed[within] = (at >= 0) & ~is_task[at] & (trace.arg_int("Fwd thread id", at) == 0)
+    numbered = np.flatnonzero(at >= 0)
+    forward = numbered[~is_task[at[numbered]] & (trace.arg_int("Fwd thread id", at[numbered]) == 0)]
+    recomputed[forward] = find_marked_around(trace, around[at[forward]], is_task) >= 0
     return recomputed

@@ -11,7 +11,8 @@ TorchInductor generated computes is not recorded either, but its inputs are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -31,16 +32,22 @@ hardswish_backward hardsigmoid_backward softplus_backward log_sigmoid_backward m
 xlogy dropout_backward native_dropout_backward masked_scale prelu"""
 _TERNARY = "where clamp smooth_l1_loss huber_loss mse_loss_backward binary_cross_entropy"
 _FUSED = "addcmul addcdiv lerp"
-_COMPARISONS = """eq ne lt le gt ge isfinite isinf isnan logical_and logical_or logical_xor logical_not
-signbit""".split()
-_FLOATING = """acos acosh asin asinh atan atanh cos cosh digamma div erf erfc erfinv exp exp2 expm1 lgamma log
+_COMPARISONS = frozenset(
+    "eq ne lt le gt ge isfinite isinf isnan logical_and logical_or logical_xor logical_not signbit".split()
+)
+_FLOATING = frozenset(
+    """acos acosh asin asinh atan atanh cos cosh digamma div erf erfc erfinv exp exp2 expm1 lgamma log
 log10 log1p log2 logit reciprocal rsqrt sigmoid sin sinc sinh sqrt tan tanh true_divide""".split()
+)
 """Operators whose result is floating point for any input."""
 
 _FUSED_OPTIMIZERS = {"adam": (12, 7), "adamw": (12, 7), "sgd": (4, 3), "adagrad": (6, 5)}
 """Operations per element, and elements read and written per parameter (Adam reads 4 and writes 3)."""
 
 _OPTIMIZER = lazy_regex(r"^aten::_fused_(adamw?|sgd|adagrad)_$")
+_KNOWN_TYPES = 100
+"""Types of elements that are remembered; a trace has thousands of tensors of a few types."""
+
 FOREACH = lazy_regex(r"^aten::_foreach_([a-z_]+?)_?$")
 
 GENERATED = lazy_regex(r"^triton_(?:poi|red|per)_")
@@ -69,42 +76,49 @@ _OPERANDS: dict[str, _Operands] = {
 def elementwise(call: OperatorCall) -> Cost:
     name = call.name.removeprefix("aten::")
     plain = name.removesuffix("_")
+    in_place = plain != name
     form = _OPERANDS[plain]
     operands = [tensor for tensor in call.inputs[: form.arguments] if isinstance(tensor, Tensor)]
     if not operands:
         raise UnknownCostError("the shapes of its inputs are not recorded")
-    shape = _broadcast(operands)
-    typed = operands[0] if name.endswith("_") else promoted_operand(operands)
+    count = math.prod(_broadcast(operands))
+    typed = operands[0] if in_place else _promoted_operand(operands)
     width = 1 if plain in _COMPARISONS else typed.width
-    if plain in _FLOATING and not _is_floating(typed) and not name.endswith("_"):
+    if plain in _FLOATING and not in_place and not _is_floating(typed.type):
         width = 4
-    count = math.prod(shape)
-    moved = sum(tensor.bytes for tensor in operands) + count * width
-    if name.endswith("_") and form.arguments == 1:
+    moved = sum([tensor.bytes for tensor in operands]) + count * width
+    if in_place and form.arguments == 1:
         moved = 2 * operands[0].bytes
     return Cost(float(form.operations * count), float(moved), "vector", typed.type)
 
 
-def promoted_operand(operands: list[Tensor]) -> Tensor:
+def _promoted_operand(operands: list[Tensor]) -> Tensor:
     """Return the operand whose type the result has: a number never decides against a tensor of its kind."""
-    return max(operands, key=lambda tensor: (_kind_rank(tensor), bool(tensor.shape), tensor.width))
+    if len({tensor.type for tensor in operands}) == 1:
+        return operands[0]
+    return max(operands, key=lambda tensor: (_kind_rank(tensor.type), bool(tensor.shape), tensor.width))
 
 
-def _kind_rank(tensor: Tensor) -> int:
+@lru_cache(_KNOWN_TYPES)
+def _kind_rank(type_: str) -> int:
     """Rank bool, integer, float, complex: a number changes a tensor's type only by a higher kind (int + 0.5)."""
-    kind = tensor.type.lower()
-    return 0 if "bool" in kind else 3 if "complex" in kind else 2 if _is_floating(tensor) else 1
+    kind = type_.lower()
+    return 0 if "bool" in kind else 3 if "complex" in kind else 2 if _is_floating(kind) else 1
 
 
-def _is_floating(tensor: Tensor) -> bool:
-    return any(word in tensor.type.lower() for word in ("float", "half", "double", "complex"))
+@lru_cache(_KNOWN_TYPES)
+def _is_floating(type_: str) -> bool:
+    return any(word in type_.lower() for word in ("float", "half", "double", "complex"))
 
 
-def _broadcast(operands: list[Tensor]) -> list[int]:
+def _broadcast(operands: list[Tensor]) -> Sequence[int]:
     """Broadcast shapes by NumPy's rule; raise UnknownCostError where they don't fit."""
-    out = [1] * max(len(tensor.shape) for tensor in operands)
-    for tensor in operands:
-        for back, n in enumerate(reversed(tensor.shape), 1):
+    shapes = {tensor.shape for tensor in operands if tensor.shape}  # a number has none
+    if len(shapes) < 2:
+        return shapes.pop() if shapes else ()
+    out = [1] * max(map(len, shapes))
+    for shape in shapes:
+        for back, n in enumerate(reversed(shape), 1):
             if n != 1 and out[-back] not in (1, n):
                 raise UnknownCostError("the shapes of its inputs can't be broadcast")
             out[-back] = n if out[-back] == 1 else out[-back]
