@@ -1,7 +1,8 @@
-"""Regular expressions that are compiled when they are first needed.
+"""Regular expressions that are compiled when they are first needed, and rules that look for words before.
 
-A command imports the rules of every view, a few hundred expressions, and matches a dozen of them. Compiling all of
-them takes longer than importing numpy.
+A command imports the rules of every view, a few hundred expressions, and matches some dozens of them. Compiling
+all takes longer than importing numpy, and compiling the 169 that a first Overview used to ask took 15 ms, though
+most texts have none of their words.
 """
 
 from __future__ import annotations
