@@ -23,8 +23,11 @@ class TableStore(Protocol):
     @property
     def prepares(self) -> bool: ...
 
-    def load(self, name: str, type_of: Callable[[], Any]) -> Any | None:
-        """Return a table, or None if it isn't there or is damaged; only one that is there needs the type."""
+    def load(self, name: str, type_of: Callable[[], Any]) -> tuple[Any] | None:
+        """Return (table,), or None if it isn't there or is damaged; only one that is there needs the type.
+
+        In a tuple, as a table may be None itself.
+        """
         ...
 
     def save(self, name: str, table: object) -> None:
@@ -121,11 +124,12 @@ def _restoring(
         if store is None:
             return derive()
         name = ".".join(map(str, key))
-        table: T | None = store.load(name, lambda: get_type_hints(function)["return"])
-        if table is None:
-            table = derive()
-            if keeps(store):
-                store.save(name, table)
+        found: tuple[T] | None = store.load(name, lambda: get_type_hints(function)["return"])
+        if found is not None:
+            return found[0]
+        table = derive()
+        if keeps(store):
+            store.save(name, table)
         return table
 
     return restore_or_derive

@@ -133,23 +133,23 @@ class Cache:
 
         return self._save(entry, write)
 
-    def load_table(self, key: str, name: str, type_of: Callable[[], Any]) -> Any | None:
-        """Return a table of a type, its arrays memory-mapped, or None."""
+    def load_table(self, key: str, name: str, type_of: Callable[[], Any]) -> tuple[Any] | None:
+        """Return (table,) of a type, its arrays memory-mapped, or None if it isn't there."""
         entry = _tables_name(key)
 
-        def read_one_of_many(path: Path) -> Any | None:
+        def read_one_of_many(path: Path) -> tuple[Any] | None:
             from torch_tb_profiler.cache.tables import read_table
 
             content = _map_table(path, entry, name)
-            return None if content is None else read_table(content, type_of())
+            return None if content is None else (read_table(content, type_of()),)
 
-        def read(path: Path) -> Any:
+        def read(path: Path) -> tuple[Any]:
             from torch_tb_profiler.cache.tables import read_table
 
-            return read_table(_map_entry(path), type_of())
+            return (read_table(_map_entry(path), type_of()),)
 
-        table = self._load(entry, read_one_of_many)
-        return self._load(_table_name(key, name), read) if table is None else table
+        found: tuple[Any] | None = self._load(entry, read_one_of_many)
+        return self._load(_table_name(key, name), read) if found is None else found
 
     def save_json(self, key: str, name: str, payload: bytes) -> bool:
         """Store a small result next to a trace."""

@@ -65,8 +65,8 @@ class KeptTables:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
 
-    def load(self, name: str, type_of: Callable[[], Any]) -> Any | None:
-        return read_table(self.files[name], type_of()) if name in self.files else None
+    def load(self, name: str, type_of: Callable[[], Any]) -> tuple[Any] | None:
+        return (read_table(self.files[name], type_of()),) if name in self.files else None
 
     def save(self, name: str, table: object) -> None:
         content = io.BytesIO()

@@ -30,7 +30,7 @@ class CachedTables(msgspec.Struct, frozen=True):
     part: int | None
     prepares: bool = False
 
-    def load(self, name: str, type_of: Callable[[], Any]) -> Any | None:
+    def load(self, name: str, type_of: Callable[[], Any]) -> tuple[Any] | None:
         return self.cache.load_table(self.key, result_name(name, self.part), type_of)
 
     def save(self, name: str, table: object) -> None:
