@@ -9,6 +9,7 @@ from torch_tb_profiler.base.grammar import (
     all_of,
     capitalize,
     join_words,
+    list_options,
     per_step,
     plural,
     share_base,
@@ -97,3 +98,11 @@ def test_shares_refer_to_a_step_or_the_trace(steps: int, recorded: bool, base: s
 
 def test_times_refer_to_a_step_or_the_trace() -> None:
     assert (per_step(True), per_step(False)) == ("per step", "in the recording")
+
+
+@pytest.mark.parametrize(
+    ("count", "last"), [(1, "0"), (20, "19"), (21, "19 and 1 more"), (1220, "19 and 1,200 more")]
+)
+def test_a_long_list_of_options_says_how_many_more_there_are(count: int, last: str) -> None:
+    said = list_options("steps", map(str, range(count)))
+    assert said.startswith("steps: 0") and said.endswith(last)

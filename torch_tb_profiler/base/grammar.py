@@ -9,7 +9,7 @@ f"costs 41 ms {per_step(recorded)}"                                  per step, i
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from torch_tb_profiler.base.patterns import lazy_regex
 
@@ -63,6 +63,17 @@ def capitalize(text: str) -> str:
 def join_words(words: Sequence[str]) -> str:
     """Return "one", "one and two", or "one, two and three"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+MAX_LISTED_OPTIONS = 20
+"""Most names that a message lists of what could be chosen instead."""
+
+
+def list_options(what: str, names: Iterable[str]) -> str:
+    """Return what could be chosen instead of a name that isn't there: "steps: 1, 2 and 3 more"."""
+    listed = list(names)
+    more = len(listed) - MAX_LISTED_OPTIONS
+    return f"{what}: {', '.join(listed[:MAX_LISTED_OPTIONS])}{f' and {more:,} more' if more > 0 else ''}"
 
 
 def share_base(steps: int, recorded: bool, has_odd: bool = False, noun: str = "step") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import BinaryIO, Literal
 
@@ -10,12 +10,9 @@ import msgspec
 from msgspec.structs import replace
 
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.grammar import plural
+from torch_tb_profiler.base.grammar import list_options, plural
 from torch_tb_profiler.ingest.formats import FileKind
 from torch_tb_profiler.storage import FileEntry, FileId, Location
-
-MAX_LISTED_NAMES = 10
-"""Most names that an error lists where one is unknown."""
 
 
 def combined_identity(own: str, companion: str) -> str:
@@ -214,7 +211,7 @@ class Catalog(msgspec.Struct, frozen=True, dict=True):
         if not self.runs:
             raise NotFoundError("there are no runs", hint="no trace file was found in the log folder")
         raise NotFoundError(
-            f"there is no run {name!r}", hint=_options_hint("runs", (run.name for run in self.runs))
+            f"there is no run {name!r}", hint=list_options("runs", (run.name for run in self.runs))
         )
 
 
@@ -223,7 +220,7 @@ def find_worker(workers: tuple[Worker, ...], name: str | None) -> Worker:
     for worker in workers:
         if name is None or worker.name == name:
             return worker
-    raise NotFoundError(f"there is no worker {name!r}", hint=_options_hint("workers", (w.name for w in workers)))
+    raise NotFoundError(f"there is no worker {name!r}", hint=list_options("workers", (w.name for w in workers)))
 
 
 def find_span(worker: Worker, name: str | None) -> Span:
@@ -231,10 +228,4 @@ def find_span(worker: Worker, name: str | None) -> Span:
     for span in worker.spans:
         if name is None or span.name == name:
             return span
-    raise NotFoundError(f"there is no span {name!r}", hint=_options_hint("spans", (s.name for s in worker.spans)))
-
-
-def _options_hint(what: str, names: Iterable[str]) -> str:
-    listed = list(names)
-    more = f" and {len(listed) - MAX_LISTED_NAMES} more" if len(listed) > MAX_LISTED_NAMES else ""
-    return f"{what}: {', '.join(listed[:MAX_LISTED_NAMES])}{more}"
+    raise NotFoundError(f"there is no span {name!r}", hint=list_options("spans", (s.name for s in worker.spans)))

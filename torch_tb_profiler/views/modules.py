@@ -12,6 +12,7 @@ import msgspec
 from torch_tb_profiler.analyses.modules.calls import call_tree_index, find_longest, threads_with_calls
 from torch_tb_profiler.analyses.modules.times import call_order, class_times, module_times
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.base.grammar import list_options
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
@@ -163,7 +164,7 @@ def _find_requested_thread(trace: Trace, codes: list[int], label: str | None) ->
         return (main or codes)[0]
     labels = [trace.threads[code].label for code in codes]
     if label not in labels:
-        raise UsageError(f"no thread {label!r} has calls", hint=f"threads: {', '.join(labels[:20])}")
+        raise UsageError(f"no thread {label!r} has calls", hint=list_options("threads", labels))
     return codes[labels.index(label)]
 
 

@@ -15,6 +15,7 @@ from torch_tb_profiler.analyses.distributed.waiting import BandwidthColumns, ban
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
 from torch_tb_profiler.analyses.shared.payload_values import optional_float, optional_int
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.grammar import list_options
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int64
 
 CollectiveSort = Literal[
@@ -122,7 +123,7 @@ def _filter_mask(comparison: RankComparison, table: CollectiveTable, filter_: Co
         passes &= np.array([job.name_of(row) == filter_.name for row in table.example.tolist()], np.bool_)
     if filter_.step is not None:
         if filter_.step not in job.steps:
-            raise NotFoundError(f"there is no step {filter_.step!r}", hint=f"steps: {', '.join(job.steps[:20])}")
+            raise NotFoundError(f"there is no step {filter_.step!r}", hint=list_options("steps", job.steps))
         passes &= job.table.step[table.example] == job.steps.index(filter_.step)
     if filter_.last is not None:
         if filter_.last not in comparison.positions:

@@ -16,6 +16,7 @@ from torch_tb_profiler.analyses.schedule.gaps import MAX_QUEUE_GAP_NS, DeviceGap
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.arrays import distinct_numbers, search_sorted
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.grammar import list_options
 from torch_tb_profiler.base.memo import prepared
 from torch_tb_profiler.model.schedule.compiled import IdleGaps, schedule_functions
 from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
@@ -268,8 +269,6 @@ def counted_step_mask(trace: Trace, step: str = "") -> Bool:
     chosen: Bool = np.array([name == step for name in spans.names], np.bool_) & spans.complete
     if not chosen.any():
         known = [name for name, complete in zip(spans.names, spans.complete.tolist(), strict=True) if complete]
-        raise NotFoundError(
-            f"there is no complete {step_noun(trace)} {step!r}",
-            hint=f"{step_noun(trace)}s: {', '.join(known[:20])}",
-        )
+        noun = step_noun(trace)
+        raise NotFoundError(f"there is no complete {noun} {step!r}", hint=list_options(f"{noun}s", known))
     return chosen

@@ -13,6 +13,7 @@ import numpy as np
 from torch_tb_profiler.base.arrays import cells_of_rows, sums_by_number
 from torch_tb_profiler.base.compiled import column_functions
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.grammar import list_options
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.devices import device_ids, stream_ids
@@ -214,9 +215,8 @@ def step_mask(trace: Trace, times: Int64, name: str) -> Bool:
     spans = steps(trace)
     indices = [i for i, text in enumerate(spans.names) if text == name]
     if not indices:
-        raise NotFoundError(
-            f"there is no {step_noun(trace)} {name!r}", hint=f"{step_noun(trace)}s: {', '.join(spans.names[:20])}"
-        )
+        noun = step_noun(trace)
+        raise NotFoundError(f"there is no {noun} {name!r}", hint=list_options(f"{noun}s", spans.names))
     inside = np.zeros(len(times), np.bool_)
     for i in indices:
         inside |= (times >= spans.host_starts[i]) & (times < spans.host_ends[i])

@@ -20,6 +20,7 @@ from torch_tb_profiler.analyses.tracks.extent import extent
 from torch_tb_profiler.analyses.tracks.flows import flow_rows
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.format import format_duration
+from torch_tb_profiler.base.grammar import list_options
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import ABSENT, FIRST_TEXT_ID, Bool, Int32, Trace, distinct_codes, name_mask
@@ -53,7 +54,7 @@ def _resolve_step(trace: Trace, limits: ExcerptRange) -> ExcerptRange:
     table = steps(trace)
     if not table.recorded or limits.step not in table.names:
         hint = (
-            f"{step_noun(trace)}s: {', '.join(table.names[:20])}"
+            list_options(f"{step_noun(trace)}s", table.names)
             if table.recorded
             else "no steps were recorded; give a window"
         )
