@@ -271,3 +271,18 @@ def test_the_program_waits_for_threads_and_calls_what_is_registered(end: str, co
     assert done.returncode == code
     assert done.stdout.split() == ["thread", "registered"]
     assert ("no answer" in done.stderr) == (code == 1)
+
+
+def test_a_reader_that_has_seen_enough_is_no_trouble(tmp_path: Path) -> None:
+    """As `head` does: it closes the pipe before all is written."""
+    (tmp_path / "a.pt.trace.json").write_bytes(document([event("host cpu_op aten::add 0 5")]))
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "torch_tb_profiler", "list", str(tmp_path)],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        timeout=PATIENCE,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -74,9 +74,16 @@ class ScreenLayout(msgspec.Struct, frozen=True):
         return None if self.width is None else TERMINAL_ROWS[0 if is_first else 1]
 
 
+class _PipedConsole(Console):
+    """Leaves it to the command to end well when the reader of a pipe (head, less) has seen enough."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def draw_screen(screen: Screen, layout: ScreenLayout, stream: TextIO) -> None:
     """Print a screen to `stream`: colored on a terminal that shows colors, unless NO_COLOR is set."""
-    console = Console(
+    console = _PipedConsole(
         file=stream,
         color_system="auto" if shows_styles(stream) else None,
         width=layout.width or 10_000,
