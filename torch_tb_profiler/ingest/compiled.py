@@ -18,9 +18,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import msgspec
+from typing import Any, NamedTuple
 
 ABSENT = "not part of this installation"
 """Why a library is unavailable that wasn't built."""
@@ -40,7 +38,7 @@ def is_allowed() -> bool:
     return os.environ.get(_SWITCH) != "0"
 
 
-class CompiledLibrary(msgspec.Struct, frozen=True):
+class CompiledLibrary(NamedTuple):
     """A library that setup.py builds beside the code that loads it.
 
     name       "events" is libevents.so on Linux, libevents.dylib on macOS, events.dll on Windows

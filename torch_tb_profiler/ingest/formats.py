@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
-
-import msgspec
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol
 
 from torch_tb_profiler.ingest.runtime import Report
 
@@ -27,7 +25,7 @@ class ParseTrace(Protocol):
         ...
 
 
-class TraceFormat(msgspec.Struct, frozen=True):
+class TraceFormat(NamedTuple):
     """A format of trace files.
 
     name        display name
@@ -46,7 +44,7 @@ class TraceFormat(msgspec.Struct, frozen=True):
     alone: bool = False
 
 
-class FileFormat(msgspec.Struct, frozen=True):
+class FileFormat(NamedTuple):
     """A format of files beside the traces of a run, recognized by their suffixes.
 
     Small files are read when they are requested; files of any size are loaded and cached as traces are.
@@ -64,7 +62,7 @@ class FileFormat(msgspec.Struct, frozen=True):
     content: Callable[[Trace], Any] | None = None
 
 
-class ForeignFormat(msgspec.Struct, frozen=True):
+class ForeignFormat(NamedTuple):
     """A format of another tool whose files may lie in a log folder.
 
     kind      display name, singular
@@ -109,7 +107,7 @@ def recognize_trace(head: bytes) -> TraceFormat | None:
     return next((fmt for fmt in reversed(trace_formats()) if fmt.sniff(head)), None)
 
 
-class _Suffixes(msgspec.Struct, frozen=True):
+class _Suffixes(NamedTuple):
     """The suffixes of the formats of some importers: a job has thousands of files, each asked for several times.
 
     trace       of traces, longest first
