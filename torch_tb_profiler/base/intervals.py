@@ -60,15 +60,15 @@ def merge(starts: Int64, ends: Int64) -> Intervals:
 
 def union(*sets: Intervals) -> Intervals:
     """Return the union of merged sets."""
+    sets = tuple(each for each in sets if len(each.starts))
+    if len(sets) < 2:
+        return sets[0] if sets else NO_INTERVALS
     if functions := column_functions(sum(len(s.starts) for s in sets)):
         united = sets[0]
         for each in sets[1:]:
             united = Intervals(*functions.combine("union", united, each))
         return united
-    return merge(
-        np.concatenate([s.starts for s in sets]) if sets else NO_INTERVALS.starts,
-        np.concatenate([s.ends for s in sets]) if sets else NO_INTERVALS.ends,
-    )
+    return merge(np.concatenate([s.starts for s in sets]), np.concatenate([s.ends for s in sets]))
 
 
 def total(merged: Intervals) -> int:

@@ -173,6 +173,8 @@ def _pair_collectives_in_row(trace: Trace) -> _Pairs:
     """Return the neighbors with a pause between them in which every device is idle."""
     operations, (begins, ends) = collectives(trace), typical_bounds(trace)
     mine = latency_bound_collectives(trace)
+    if len(mine) < 2:
+        return _Pairs(mine[:0], mine[:0], mine[:0])
     mine = mine[np.argsort(operations.start[mine], kind="stable")]
     step = _step_of(operations, mine, begins, ends)
     before, after = operations.end[mine][:-1], operations.start[mine][1:]

@@ -489,7 +489,8 @@ def _replay_batch(trace: Trace, graph: Schedule, cases: Sequence[tuple[WhatIfTar
         # Scale down only where the host waited, too: the product of two long times would overflow.
         changed = np.flatnonzero(points & (part.host > 0))
         host, step = part.host[changed], graph.step[changed]
-        host = np.where(step == since[changed], host, (host * (step / since[changed])).astype(np.int64))
+        partly = np.flatnonzero(step != since[changed])
+        host[partly] = (host[partly] * (step[partly] / since[changed[partly]])).astype(np.int64)
         working = np.flatnonzero((part.device > 0) & items)
         device = part.device[working]
         for case, percent in case_of_percent:
