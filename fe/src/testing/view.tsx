@@ -8,6 +8,7 @@ import { httpClient } from '../api/client';
 import type { Selectors } from '../api/types';
 import { ClientContext } from '../state/queries';
 import { SelectionContext, useSelectionState } from '../state/selection';
+import { StepNounContext } from '../state/steps';
 import type { ViewProps } from '../views';
 
 export type Payloads = Record<string, unknown>;
@@ -16,6 +17,8 @@ interface Options {
   /** Parameters in the address. */
   params?: Record<string, string>;
   base?: Required<Selectors>;
+  /** What the run calls a step. */
+  noun?: string;
 }
 
 const WIDTH = 900;
@@ -88,7 +91,7 @@ function answerWith(payloads: Payloads): void {
 export function drawView(
   View: ComponentType<never> | ComponentType<ViewProps>,
   payload: unknown,
-  { params, base }: Options = {},
+  { params, base, noun }: Options = {},
 ) {
   const Component = View as ComponentType<ViewProps>;
   return draw(
@@ -101,11 +104,12 @@ export function drawView(
       base={base ?? null}
     />,
     params,
+    noun,
   );
 }
 
 /** Draw a part of the page inside the contexts of the page, with `params` in the address. */
-export function draw(element: ReactElement, params: Record<string, string> = {}) {
+export function draw(element: ReactElement, params: Record<string, string> = {}, noun = 'step') {
   const parts = Object.entries({ run: 'run', ...params }).map(
     ([key, value]) => `p.pytorch_profiler.${key}=${encodeURIComponent(value)}`,
   );
@@ -123,7 +127,9 @@ export function draw(element: ReactElement, params: Record<string, string> = {})
     <MantineProvider env="test">
       <QueryClientProvider client={queries}>
         <ClientContext value={client}>
-          <Page />
+          <StepNounContext value={noun}>
+            <Page />
+          </StepNounContext>
         </ClientContext>
       </QueryClientProvider>
     </MantineProvider>,

@@ -2,7 +2,7 @@ import { cleanup, fireEvent, screen, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/distributed.json';
 import { readState } from '../../base/browser/host';
-import { drawView, serveGoldens } from '../../testing/view';
+import { drawView, pick, serveGoldens } from '../../testing/view';
 import View from '.';
 
 serveGoldens(golden);
@@ -77,17 +77,36 @@ it('lists all collectives page by page', async () => {
   ).toBeGreaterThan(1);
 });
 
+/** A job so large that its parts come page by page. */
+const LARGE = {
+  ...golden.distributed,
+  ranks: [],
+  nodes: [],
+  overview: [],
+  averages: [],
+  waiting: [],
+  average_waiting: [],
+  collectives: [],
+  groups: [],
+  families: [],
+  heat_map: null,
+  rank_count: 10_000,
+};
+
+it.each([
+  ['step', 'Step'],
+  ['iteration', 'Iteration'],
+])('filters collectives by %s, and names it so in the columns of a large job', async (noun, label) => {
+  drawView(View, golden.distributed, { noun, params: { table: 'collectives' } });
+  await pick(label, golden.distributed.steps[1]!);
+  expect(readState()).toMatchObject({ step: golden.distributed.steps[1] });
+  cleanup();
+  drawView(View, LARGE, { noun, params: { table: 'ranks' } });
+  expect(await screen.findByRole('columnheader', { name: label })).toBeTruthy();
+});
+
 it('draws a job of thousands of ranks from its parts, page by page', async () => {
-  const empty = { ranks: [], nodes: [], overview: [], averages: [], waiting: [], average_waiting: [] };
-  drawView(View, {
-    ...golden.distributed,
-    ...empty,
-    collectives: [],
-    groups: [],
-    families: [],
-    heat_map: null,
-    rank_count: 10_000,
-  });
+  drawView(View, LARGE);
   expect(screen.getByText(/10,000 workers/)).toBeTruthy();
   expect(await screen.findByRole('figure', { name: 'Lateness by rank and step' })).toBeTruthy();
   const found = document.querySelector<HTMLElement>('[data-part=found-rank]')!;

@@ -33,6 +33,17 @@ it('shows why a device is idle at a moment, the cause, and a link to all idle ti
   expect(decodeURIComponent(location.hash)).toContain('select=operator/');
 });
 
+it.each([
+  ['event', '2', 'step', 'Step'],
+  ['event', '2', 'iteration', 'Iteration'],
+  ['moment', '0:0-3000000:operator', 'step', 'Step'],
+  ['moment', '0:0-3000000:operator', 'iteration', 'Iteration'],
+])('says of a selected %s (%s) in which %s it is', async (kind, selected, noun, label) => {
+  drawView(View, golden.trace, { noun, params: { [kind]: selected } });
+  const fact = await screen.findByText(label, { selector: 'dt' });
+  expect(fact.nextSibling!.textContent).toBe(golden[`trace/${kind as 'event' | 'moment'}`].step);
+});
+
 const long = { ...golden, 'trace/path': { ...golden['trace/path'], more: 1234 } };
 
 describe('with a path of more segments than are highlighted', () => {

@@ -2,6 +2,7 @@
 import { useMemo } from 'react';
 import type { DistributedPayload, JobRank } from '../../../api/types';
 import { formatDuration, formatLimit } from '../../../base/format';
+import { useStepWords } from '../../../state/steps';
 import { useTableState } from '../../../state/table';
 import type { Column } from '../../../widgets/table/columns';
 import { DataTable } from '../../../widgets/table/DataTable';
@@ -132,6 +133,7 @@ const UNSORTABLE_COLUMNS: ReadonlySet<string> = new Set(['devices', 'places', 'm
 /** The ranks of a large job, a row each: where they ran, their average step, what they cost, their clocks. */
 function LargeJobRanks({ onWorker, ...table }: RanksProps) {
   const { payload } = table;
+  const say = useStepWords();
   const columns = useMemo<Column<JobRank>[]>(
     () => [
       ...(rankNoun(payload) === 'rank' ? [rankColumn<JobRank>(payload)] : []),
@@ -146,7 +148,7 @@ function LargeJobRanks({ onWorker, ...table }: RanksProps) {
       },
       ...TIMES.map(([id, title]): Column<JobRank> => ({
         id,
-        title,
+        title: say(title),
         kind: 'duration',
         value: row => row[id],
         ...(id === 'cost_ns' && {
@@ -185,7 +187,7 @@ function LargeJobRanks({ onWorker, ...table }: RanksProps) {
         value: row => row.recording_start_ns,
       },
     ],
-    [payload],
+    [payload, say],
   );
   return (
     <JobTable

@@ -9,6 +9,7 @@ import {
   formatRate,
   formatRatio,
 } from '../../../base/format';
+import { useStepWords } from '../../../state/steps';
 import { classColor } from '../../../timeline/draw/colors';
 import { Icon } from '../../../widgets/Icon';
 import { Sentence } from '../../../widgets/Sentence';
@@ -45,6 +46,7 @@ export function Details({
   onZoom,
   onClose,
 }: Props) {
+  const say = useStepWords();
   const { curated, all } = facts(event.args);
   const ownFacts: Fact[] = [];
   if (event.duration_ns !== null) {
@@ -56,7 +58,7 @@ export function Details({
   const start = event.start_ns === null ? 'not recorded' : time(event.start_ns);
   ownFacts.push(['Start', start, start]);
   if (event.step !== null) {
-    ownFacts.push(['Step', event.step, event.step]);
+    ownFacts.push([say('Step'), event.step, event.step]);
   }
   const category = event.category || 'none';
   ownFacts.push(['Category', category, category], ['Thread', event.thread, event.thread]);

@@ -3,6 +3,7 @@ import type { TraceMoment } from '../../../api/types';
 import { causeColor, causeTitle, noHostDelay } from '../../../base/causes';
 import { exactDuration, formatCount, formatDuration } from '../../../base/format';
 import { capitalize } from '../../../base/text';
+import { useStepWords } from '../../../state/steps';
 import { Sentence } from '../../../widgets/Sentence';
 import { Button } from '../../../widgets/inputs/Button';
 import type { Moment } from '../state';
@@ -19,6 +20,7 @@ interface Props {
 }
 
 export function MomentDetails({ moment, time, onEvent, onMoment, onZoom, onClose }: Props) {
+  const say = useStepWords();
   const { device, category, parts, subject, operator } = moment;
   const title = causeTitle(category);
   return (
@@ -63,7 +65,7 @@ export function MomentDetails({ moment, time, onEvent, onMoment, onZoom, onClose
           <dd>{time(moment.begin_ns)}</dd>
         </div>
         <div>
-          <dt>Step</dt>
+          <dt>{say('Step')}</dt>
           <dd className="clip" title={moment.step}>
             {moment.step}
           </dd>
