@@ -22,7 +22,9 @@ from msgspec.json import Decoder
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.dtypes import Unit, bytes_per_element
 
-_NOT_TENSORS = {"", "Scalar", "ScalarList", "GenericList", "Int", "Double", "Bool", "Device", "Optional", "None"}
+_NUMBERS = {"Int", "Double", "Bool"}
+"""Types of numbers, which are named like elements of tensors."""
+
 _LISTS = {"TensorList", "GenericList"}
 _MAX_ELEMENTS = 2**62
 """A tensor of this many elements or more is damage."""
@@ -36,10 +38,8 @@ _Sizes = tuple[int, ...]
 _Shape = _Sizes | list[_Sizes | None] | None
 """Sizes (or strides) of a tensor, or of each in a list; None for what no tensor can have."""
 
-_Type = tuple[str, int | None]
-"""An element type, and its bytes; None for what is no tensor."""
-
-_NO_TENSOR: _Type = ("", None)
+_Typed = tuple[int, str, int | None]
+"""Position of a tensor among the inputs, its element type and the bytes of one; None for a list of tensors."""
 
 _PLAIN_SHAPES = Decoder(tuple[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], ...])
 _PLAIN_VALUES = Decoder(tuple[str, ...])
@@ -187,21 +187,21 @@ def _read_inputs(
     dims_text: str | None, types_text: str | None, strides_text: str | None, element: str | None
 ) -> tuple[Tensor | tuple[Tensor, ...] | None, ...] | None:
     """Return the inputs of a call, None if the shapes are missing; `element` is the type in lists of tensors."""
-    shapes, types, strides = _read_shapes(dims_text), _read_types(types_text), _read_shapes(strides_text)
-    if shapes is None and types is None and dims_text is not None and types_text is not None:
-        shapes, types = _read_ascend_inputs(dims_text, types_text)
-    if shapes is None or types is None:
+    shapes, tensors, strides = _read_shapes(dims_text), _find_tensors(types_text), _read_shapes(strides_text)
+    if shapes is None and tensors is None and dims_text is not None and types_text is not None:
+        shapes, tensors = _read_ascend_inputs(dims_text, types_text)
+    if shapes is None or tensors is None:
         return None
-    missing = len(shapes) - min(len(types), len(strides or ()))
-    types, strides = types + (_NO_TENSOR,) * missing, (*(strides or ()), *(None,) * missing)
-    inputs: list[Tensor | tuple[Tensor, ...] | None] = []
-    for shape, (kind, width), steps in zip(shapes, types, strides, strict=False):
-        if isinstance(shape, list):
-            inputs.append(_read_tensors(shape, element, steps) if kind in _LISTS else None)
-        elif width is None or shape is None or math.prod(shape) >= _MAX_ELEMENTS:
-            inputs.append(None)
-        else:
-            inputs.append(Tensor(shape, steps if isinstance(steps, tuple) else None, kind, width))
+    inputs: list[Tensor | tuple[Tensor, ...] | None] = [None] * len(shapes)
+    for position, kind, width in tensors:
+        if position >= len(shapes):
+            break
+        shape = shapes[position]
+        steps = strides[position] if strides is not None and position < len(strides) else None
+        if width is None:
+            inputs[position] = _read_list(shape, element, steps)
+        elif isinstance(shape, tuple) and math.prod(shape) < _MAX_ELEMENTS:
+            inputs[position] = Tensor(shape, steps if isinstance(steps, tuple) else None, kind, width)
     return tuple(inputs)
 
 
@@ -245,32 +245,38 @@ def _read_sizes(values: object) -> _Sizes | None:
 
 
 @lru_cache(_KNOWN_TEXTS)
-def _read_types(text: str | None) -> tuple[_Type, ...] | None:
-    """Return the type of each input and the bytes of an element, None of what is no tensor."""
-    values = _parse_list(text)
-    return None if values is None else tuple(_read_type(value) for value in values)
+def _find_tensors(types_text: str | None) -> list[_Typed] | None:
+    """Return which inputs are tensors or lists of them by their types, None if these are missing."""
+    types = _parse_list(types_text)
+    return None if types is None else _find_typed(types)
 
 
-def _read_type(value: object) -> _Type:
-    kind = value if isinstance(value, str) else ""
-    return kind, None if kind in _NOT_TENSORS or kind in _LISTS else bytes_per_element(kind)
+def _find_typed(types: Sequence[object]) -> list[_Typed]:
+    found: list[_Typed] = []
+    for position, kind in enumerate(types):
+        if not isinstance(kind, str) or kind in _NUMBERS:
+            continue
+        width = bytes_per_element(kind)
+        if width is not None or kind in _LISTS:
+            found.append((position, kind, width))
+    return found
 
 
-def _read_ascend_inputs(dims: str, types: str) -> tuple[list[_Sizes] | None, tuple[_Type, ...] | None]:
+def _read_ascend_inputs(dims: str, types: str) -> tuple[list[_Sizes] | None, list[_Typed] | None]:
     """Return (shapes, types) from the texts of Ascend's profiler, or None twice if a shape is invalid."""
     shapes = [shape.strip() for shape in dims.split(";")]
     if not dims.strip() or not all(_ASCEND_SIZES.fullmatch(shape) for shape in shapes):
         return None, None
     sizes = [tuple(int(size) for size in shape.split(",") if size) for shape in shapes]
-    return sizes, tuple(_read_type(kind) for kind in types.split(";"))
+    return sizes, _find_typed(types.split(";"))
 
 
-def _read_tensors(shapes: list[_Sizes | None], element: str | None, strides: _Shape) -> tuple[Tensor, ...] | None:
+def _read_list(shapes: _Shape, element: str | None, strides: _Shape) -> tuple[Tensor, ...] | None:
     """Return the tensors of a list, None if one of them is unknown."""
     width = bytes_per_element(element) if element else None
-    steps = strides if isinstance(strides, list) and len(strides) == len(shapes) else [None] * len(shapes)
-    if width is None or element is None:
+    if not isinstance(shapes, list) or width is None or element is None:
         return None
+    steps = strides if isinstance(strides, list) and len(strides) == len(shapes) else [None] * len(shapes)
     tensors = [
         Tensor(shape, step, element, width)
         for shape, step in zip(shapes, steps, strict=True)

@@ -48,6 +48,8 @@ NOT_MODELED = "this operator has no formula for FLOPs and bytes"
 _HOST_COPIES = ("HtoD", "DtoH", "Host", "Pageable", "Pinned")
 """Texts in the names of copies to or from the host."""
 
+_PRODUCTS = ("matrix product", "convolution", "attention")
+
 _CodedTexts = tuple[Int32, Sequence[str]]
 """An argument of some calls: the code of each one, and the texts."""
 
@@ -173,8 +175,8 @@ class _TextCodes:
 
 def _are_products(trace: Trace, rows: Int32) -> Bool:
     """Return bool[k]: device events that multiply matrices or convolve, whatever runs before or after them."""
-    products = [FAMILIES.index(each) for each in ("matrix product", "convolution", "attention")]
-    mask: Bool = np.isin(family_codes(trace)[rows], products)
+    is_product = np.array([family in _PRODUCTS for family in (*FAMILIES, "no family")], np.bool_)
+    mask: Bool = is_product.take(family_codes(trace).take(rows))
     return mask
 
 
