@@ -130,9 +130,16 @@ def test_an_overview_imports_nothing_that_other_traces_and_other_files_need(tmp_
     parts = {
         f"{package}analyses.serving",
         f"{package}analyses.shared.origin_times",
+        f"{package}ingest.kineto.part",
+        f"{package}ingest.kineto.repair",
+        f"{package}model.counters.measures",
         f"{package}model.hardware.catalog",
+        f"{package}model.origins.alignment",
         f"{package}model.origins.origins",
         f"{package}model.snapshots",
+        f"{package}session.answers.pair",
+        f"{package}session.answers.run",
+        f"{package}session.cache.packed",
         f"{package}views._shared.origins",
         f"{package}views._shared.serving",
     }

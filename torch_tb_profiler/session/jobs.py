@@ -42,7 +42,6 @@ from torch_tb_profiler.session.cache.entries import (
     preview_key,
     result_name,
 )
-from torch_tb_profiler.session.cache.packed import pack
 from torch_tb_profiler.session.cache.similarity import sketch_names
 from torch_tb_profiler.session.cache.tables import save_columns, save_tables_at_end, use_table_cache
 from torch_tb_profiler.storage import FileId, Location, open_location
@@ -489,5 +488,7 @@ def _import_tabs(alone: bool) -> None:
 
 def _reductions(tab: Tab, trace: Trace, part: int | None) -> dict[str, bytes]:
     """Return a tab's reductions of a trace by `result_name`."""
+    from torch_tb_profiler.session.cache.packed import pack
+
     reductions = (each for main in tab.reductions_on_load for each in (main, main.details) if each is not None)
     return {result_name(each.cache_name, part): pack(each.reduce(trace)) for each in reductions}

@@ -18,7 +18,6 @@ from typing import Any, Protocol
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.patterns import lazy_regex
-from torch_tb_profiler.ingest.kineto.repair import replace_surrogates
 from torch_tb_profiler.ingest.source import UnpackedStream
 from torch_tb_profiler.model.health import HealthLog
 
@@ -370,6 +369,8 @@ def _parse_object(text: bytes, offset: int, health: HealthLog) -> dict[str, Any]
     try:
         value = json.loads(text.decode("utf-8", "replace"), strict=False)
         if b"\\u" in text and _SURROGATE_ESCAPE.search(text):
+            from torch_tb_profiler.ingest.kineto.repair import replace_surrogates
+
             value = replace_surrogates(value)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error

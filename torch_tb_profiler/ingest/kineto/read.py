@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
@@ -16,12 +16,13 @@ from torch_tb_profiler.ingest.kineto.columns import MAX_ARGUMENT_KEYS, EventColu
 from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
 from torch_tb_profiler.ingest.kineto.document import read_document
 from torch_tb_profiler.ingest.kineto.native.decode import NativeDecoder
-from torch_tb_profiler.ingest.kineto.part import PartColumns, PartWindow, StartColumns
-from torch_tb_profiler.ingest.kineto.repair import EventSalvage
 from torch_tb_profiler.ingest.runtime import Progress, Report, ignore_progress, without_gc
 from torch_tb_profiler.ingest.source import UnpackedStream
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import Trace
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.ingest.kineto.part import PartWindow
 
 
 def read_chrome_trace(
@@ -68,6 +69,8 @@ def find_start(stream: BinaryIO, *, size: int = 0, report: Report = ignore_progr
 
     Raises TraceError if no event of the file has a time.
     """
+    from torch_tb_profiler.ingest.kineto.part import StartColumns
+
     columns = StartColumns()
     with without_gc():
         _read_events(stream, BlockDecoder(columns), columns, HealthLog(), size, report, 0)
@@ -83,6 +86,8 @@ def read_part(
 
     Raises TooLargeError if more than `max_events` are kept.
     """
+    from torch_tb_profiler.ingest.kineto.part import PartColumns
+
     health, columns = HealthLog(), PartColumns(window, max_events)
     with without_gc():
         metadata = _read_events(stream, BlockDecoder(columns), columns, health, size, report, 0)
@@ -114,6 +119,8 @@ def _read_events(
         source.events = decoder.events
 
     def salvage_events(text: bytes, offset: int, final: bool) -> str | None:
+        from torch_tb_profiler.ingest.kineto.repair import EventSalvage  # few files are damaged
+
         salvage = EventSalvage(text, offset, health, final=final)
         note(decoder.add_objects(salvage.events))
         return salvage.rest

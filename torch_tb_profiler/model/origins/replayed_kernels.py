@@ -8,6 +8,7 @@ evidence. A field is known if all launches that a kernel may stand for agree on 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -16,10 +17,12 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.devices import stream_ids
 from torch_tb_profiler.model.origin_records import CaptureSet, LaunchSite, join_captures
-from torch_tb_profiler.model.origins.alignment import Aligner, CaptureSequence, Labels, Match, distinct_sequences
 from torch_tb_profiler.model.origins.captures import own_captures
 from torch_tb_profiler.model.origins.replays import ReplayOrder, graph_replays, replayed_mask
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.model.origins.alignment import CaptureSequence, Match
 
 SEVERAL_SIZES = "captures of several batch sizes fit"
 NO_SIZE = "no capture has a batch size that this batch fits in"
@@ -108,6 +111,8 @@ class _Resolver:
     """Resolves each distinct replay once: the same kernels in the same order with the same batch size."""
 
     def __init__(self, captures: CaptureSet) -> None:
+        from torch_tb_profiler.model.origins.alignment import Aligner, Labels, distinct_sequences
+
         self.labels = Labels()
         self.values: list[ReplayedKernel] = []
         self._captures = captures

@@ -6,7 +6,6 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.counters.measures import counter_work
 from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.trace import Bool, Float64, Trace
@@ -31,6 +30,8 @@ def measured_event_work(trace: Trace) -> MeasuredWork | None:
     has_kernel = ranges.kernel >= 0
     if not has_kernel.any():
         return None
+    from torch_tb_profiler.model.counters.measures import counter_work  # few traces have counters
+
     place = np.full(len(trace), -1, np.int32)
     place[ranges.kernel[has_kernel]] = np.flatnonzero(has_kernel)
     at = place[work_owners(trace).events]  # -1 takes the last cell, which is unknown

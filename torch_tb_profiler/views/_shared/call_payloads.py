@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from torch_tb_profiler.analyses.shared.durations import duration_distribution
 from torch_tb_profiler.analyses.shared.utilization import CoreTime
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
@@ -41,6 +40,7 @@ def build_call_distribution(trace: Trace, rows: Int32, values: Int64) -> CallDis
     """Build the distribution of `values`, int64[k] ns, one per row of `rows`."""
     if len(rows) == 0:
         return CallDistribution(0, [], [], None, None, [], 0, [], None)
+    from torch_tb_profiler.analyses.shared.durations import duration_distribution
 
     def instances(positions: Int64) -> list[CallInstance]:
         return [_instance(trace, int(rows[i]), int(values[i])) for i in positions.tolist()]
