@@ -123,7 +123,7 @@ def test_brackets_in_logged_messages_are_no_ends_of_the_events(monkeypatch: pyte
     def salvage(*arguments: object, **options: object) -> None:
         raise AssertionError("events that are well-formed are read one by one")
 
-    monkeypatch.setattr("torch_tb_profiler.ingest.kineto.read.EventSalvage", salvage)
+    monkeypatch.setattr("torch_tb_profiler.ingest.kineto.repair.EventSalvage", salvage)
     messages = [f"INFO: CuptiActivityProfiler.cpp:{line}] Processed" for line in range(100)]
     event = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 2, "args": {"grid": [1]}}
     trace = read_bytes(json.dumps({"traceEvents": [event], "INFO": messages, "traceName": "t"}).encode())
