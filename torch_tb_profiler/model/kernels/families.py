@@ -19,7 +19,7 @@ from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.base.patterns import AnyCase, fold_case, lazy_regex
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_kinds, rows_of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, events_of_kind, rows_of_kind
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, TracePair, distinct_codes
 
 FAMILIES = (
@@ -218,10 +218,8 @@ def family_codes(trace: Trace) -> npt.NDArray[np.int8]:
     Copies and memsets are memory, kernels with the metadata of a collective are communication; names decide the
     rest.
     """
-    kind = event_kinds(trace)
-    kernel = kind == Kind.KERNEL
     by_name = np.full(len(trace.strings) + 1, FAMILIES.index("other"), np.int8)
-    rows = np.flatnonzero(kernel)
+    rows = events_of_kind(trace, Kind.KERNEL)
     names = trace.events.name.take(rows)
     for code in distinct_codes(names):
         by_name[code] = FAMILIES.index(family_of_name(trace.strings[code]))
@@ -229,7 +227,7 @@ def family_codes(trace: Trace) -> npt.NDArray[np.int8]:
     family[rows] = by_name.take(names)
     family[is_communication_kernel(trace)] = FAMILIES.index("communication")
     copies_and_memsets = [device_kind for device_kind in DEVICE_KINDS if device_kind != Kind.KERNEL]
-    family[np.isin(kind, copies_and_memsets)] = FAMILIES.index("memory")
+    family[events_of_kind(trace, *copies_and_memsets)] = FAMILIES.index("memory")
     return family
 
 
