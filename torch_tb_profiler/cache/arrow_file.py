@@ -3,14 +3,15 @@
     magic | schema | header of the record batch | buffers | end | footer | its length | magic
 
 Schema, header and footer are FlatBuffers (https://arrow.apache.org/docs/format/Columnar.html), laid out so that
-each part lies behind all that refer to it. The footer has the schema and the place of the record batch, whose
-header has the place of each buffer.
+each part lies behind all that refer to it; what several refer to is written once where that holds. The footer has
+the schema and the place of the record batch, whose header has the place of each buffer.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
@@ -62,6 +63,9 @@ class _Table(msgspec.Struct, frozen=True):
 
 
 _Part: TypeAlias = "_Scalar | _Structs | _Table | bytes | list[_Table]"
+
+_NO_OPTIONS = _Table()
+"""The table of a type without options."""
 
 
 def write_arrow_file(
@@ -123,12 +127,15 @@ def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
 
 def _list_field(name: str, values: npt.NDArray[Any] | EncodedTexts) -> _Table:
     """Return the field of a column in the schema: a list of what `values` are."""
-    if isinstance(values, EncodedTexts):
-        kind, type_ = _LARGE_TEXT, _Table()
-    else:
-        kind, type_ = _type_of(values.dtype)
-    item = _Table((b"item", _Scalar("B", 1), _Scalar("B", kind), type_, None, []))
-    return _Table((name.encode(), _Scalar("B", 1), _Scalar("B", _LARGE_LIST), _Table(), None, [item]))
+    items = _items_of(None if isinstance(values, EncodedTexts) else values.dtype)
+    return _Table((name.encode(), _Scalar("B", 1), _Scalar("B", _LARGE_LIST), _NO_OPTIONS, None, items))
+
+
+@cache
+def _items_of(dtype: np.dtype[Any] | None) -> list[_Table]:
+    """Return what lists of a type consist of, None for texts; columns share it, as there are few types."""
+    kind, type_ = (_LARGE_TEXT, _NO_OPTIONS) if dtype is None else _type_of(dtype)
+    return [_Table((b"item", _Scalar("B", 1), _Scalar("B", kind), type_, None, []))]
 
 
 def _type_of(dtype: np.dtype[Any]) -> tuple[int, _Table]:
@@ -149,7 +156,12 @@ def _encode(root: _Table) -> bytes:
     """Return the FlatBuffer of a table."""
     buffer = bytearray(4)
     pending: list[tuple[int, _Part]] = [(0, root)]  # where an offset lies, and what it leads to
+    places: dict[int, int] = {}  # of the parts that were appended
     for place, part in pending:  # what `part` refers to is appended
+        shared = places.get(id(part), 0)
+        if shared > place:
+            struct.pack_into("<I", buffer, place, shared - place)
+            continue
         _align(buffer)
         begin = len(buffer)
         if isinstance(part, _Table):
@@ -164,6 +176,7 @@ def _encode(root: _Table) -> bytes:
             for each in part:
                 pending.append((len(buffer), each))
                 buffer += bytes(4)
+        places[id(part)] = begin
         struct.pack_into("<I", buffer, place, begin - place)
     _align(buffer)
     return bytes(buffer)

@@ -198,6 +198,6 @@ class NativeReader:
         tokens: Callable[..., int] = getattr(self._library, function)
         size = ctypes.c_uint64()
         tokens(self._reader, *which, None, ctypes.byref(size))
-        content = ctypes.create_string_buffer(size.value)
-        tokens(self._reader, *which, content, ctypes.byref(size))
-        return content.raw
+        content = np.empty(size.value, np.uint8)  # a buffer of ctypes would be of a new type for each size
+        tokens(self._reader, *which, content.ctypes.data, ctypes.byref(size))
+        return content.tobytes()
