@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torch_tb_profiler.base.errors import UsageError
 
@@ -25,15 +25,20 @@ FORMATS = ("json", "table", "csv", "tsv")
 PATH_HELP = "a log folder, a URL, or a trace file"
 
 
-class Command(NamedTuple):
+class Command:
     """A subcommand of the program.
 
     add_arguments  adds its arguments to a parser
     run            does the work and returns the exit code; raises ProfilerError if it can't
     """
 
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, Settings], int]
+    def __init__(
+        self,
+        add_arguments: Callable[[argparse.ArgumentParser], None],
+        run: Callable[[argparse.Namespace, Settings], int],
+    ) -> None:
+        self.add_arguments = add_arguments
+        self.run = run
 
 
 def add_path(parser: argparse.ArgumentParser) -> None:
