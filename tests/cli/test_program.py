@@ -126,7 +126,17 @@ def test_an_overview_imports_nothing_that_other_traces_and_other_files_need(tmp_
     modules = {*run_large(code, ["view", "overview", str(path)], tmp_path).split()}
     package = "torch_tb_profiler."
     assert f"{package}views.overview.build" in modules and f"{package}cache.arrow" in modules
-    libraries = {"asyncio", "email", "http", "platformdirs", "random", "statistics", "tempfile", "tomllib"}
+    libraries = {
+        "asyncio",
+        "email",
+        "hashlib",
+        "http",
+        "platformdirs",
+        "random",
+        "statistics",
+        "tempfile",
+        "tomllib",
+    }
     parts = {
         f"{package}analyses.serving",
         f"{package}analyses.shared.origin_times",

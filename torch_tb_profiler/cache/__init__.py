@@ -15,6 +15,6 @@ is fetched from the URL once.
 
 from __future__ import annotations
 
-from torch_tb_profiler.cache.cache import Cache, cache_key
+from torch_tb_profiler.cache.cache import Cache, cache_key, hash_content
 
-__all__ = ["Cache", "cache_key"]
+__all__ = ["Cache", "cache_key", "hash_content"]

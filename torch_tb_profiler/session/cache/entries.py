@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from isal.isal_zlib import crc32
 
 from torch_tb_profiler import views
 from torch_tb_profiler.base.threadsafe import threadsafe
-from torch_tb_profiler.cache import Cache, cache_key
+from torch_tb_profiler.cache import Cache, cache_key, hash_content
 from torch_tb_profiler.model.hardware_catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.origin_records import PlacedIterations
@@ -59,7 +58,7 @@ def preview_key(key: str) -> str:
 
 def job_key(content: object) -> str:
     """Return the key of an answer about a whole job, from all that it is built from (with keys of its files)."""
-    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:40]
+    return hash_content(msgspec.json.encode(content))
 
 
 @lru_cache(maxsize=1)
@@ -70,12 +69,12 @@ def program_digest(slugs: tuple[str, ...]) -> str:
     computed. Reading it takes 2 ms; inspecting the types would import all views before the first byte of a trace
     is read. A checksum per file tells versions apart, and is quicker than a hash against forgery.
     """
-    digest = hashlib.sha256()
+    files = []
     for name, path in sorted(_source_files(_PACKAGE)):
         with open(path, "rb", buffering=0) as file:
             text = file.readall()
-        digest.update(f"{name}\0{len(text)}\0{crc32(text)}\0".encode())
-    return f"{' '.join(slugs)}; {digest.hexdigest()}"
+        files.append(f"{name}\0{len(text)}\0{crc32(text)}\0")
+    return f"{' '.join(slugs)}; {hash_content(''.join(files).encode())}"
 
 
 def _source_files(folder: str, inside: str = "") -> Iterator[tuple[str, str]]:
@@ -100,8 +99,7 @@ def result_name(slug: str, part: int | None) -> str:
 
 def answer_name(slug: str, part: int | None, params: msgspec.Struct) -> str:
     """Return the name of a view's answer for `params`."""
-    digest = hashlib.sha256(msgspec.json.encode(params)).hexdigest()[:16]
-    return f"{result_name(slug, part)}.{digest}"
+    return f"{result_name(slug, part)}.{hash_content(msgspec.json.encode(params))[:16]}"
 
 
 def encode_json(value: object) -> bytes:
