@@ -74,7 +74,9 @@ def grow(trace: Trace, events: int) -> Trace:
     """Return the trace repeated until it has so many events; ids and correlations of the copies differ."""
     copies, count = -(-events // len(trace)), len(trace)
     copy = np.repeat(np.arange(copies, dtype=np.int64), count)
-    columns: dict[str, Any] = {name: np.tile(getattr(trace.events, name), copies) for name in Events.__slots__}
+    columns: dict[str, Any] = {
+        name: np.tile(getattr(trace.events, name), copies) for name in Events.__struct_fields__
+    }
     span = int(trace.events.start[trace.events.start != ABSENT].max()) + 1_000_000
     for name, step in (("start", span), ("id", 1 << 32)):
         columns[name] = np.where(columns[name] != ABSENT, columns[name] + copy * step, ABSENT)

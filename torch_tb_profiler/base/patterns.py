@@ -1,8 +1,8 @@
 """Regular expressions that are compiled when they are first needed, and rules that look for words before.
 
-A command imports the rules of every view, a few hundred expressions, and matches some dozens of them. Compiling
-all takes longer than importing numpy, and compiling the 169 that a first Overview used to ask took 15 ms, though
-most texts have none of their words.
+A command imports the rules of every view, a few hundred expressions, and matches some dozens of them. To compile
+all would take longer than importing numpy, and 15 ms to compile the 169 that a first Overview asks about names,
+most of which have none of their words.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _VERDICT_BY_REASON: dict[str, int] = {
 }
 """The verdict by its reason."""
 
-_SHAPES = "884 1688 16816 16832 16864 8816 8832 161616 32816 83216"
+_SHAPES = ("884", "1688", "16816", "16832", "16864", "8816", "8832", "161616", "32816", "83216")
 
 # The instruction in a name is stronger evidence than the purpose of the kernel, so these rules come first.
 _INSTRUCTION_RULES = (
@@ -60,7 +60,7 @@ _INSTRUCTION_RULES = (
         "the name carries the instruction",
         AnyCase(
             "opclasstensorop mmatensorop tmagmma tmaumma tcgen05 warpgroupsize xdl mfma",
-            *((shape, rf"(?<![a-z0-9])[shdicb]{shape}(?!\d)") for shape in _SHAPES.split()),
+            *((shape, rf"(?<![a-z0-9])[shdicb]{shape}(?!\d)") for shape in _SHAPES),
             ("tensor", r"tensor\d+x\d+x\d+|(?<![a-z])tensorop(?![a-z])"),
             *(
                 (product, rf"(?<![a-z0-9])[shdi]\d+x\d+x\d+{product}")
